@@ -1,0 +1,39 @@
+# `make serve` and `make test` do all set-up: a virtual environment of their own, exact versions.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+# Both names, because pips differ in which of them reaches what is needed to build.
+PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/pip --disable-pip-version-check --quiet
+
+.PHONY: serve test test-all check docs bench clean pins
+
+serve: $(READY)
+	$(BIN)/contextd serve
+
+test: $(READY) check
+	$(BIN)/pytest -n 2 -m "not slow and not node" --cov --cov-report= --cov-fail-under=0
+	$(BIN)/python tests/coverage_gate.py
+
+test-all: $(READY) check
+	$(BIN)/pytest -m "not node"
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(READY)
+	$(BIN)/contextd docs docs
+
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --editable ".[dev,qdrant]"
+	touch $(READY)
+
+pins: $(READY)
+	$(BIN)/pip freeze --exclude-editable | LC_ALL=C sort > constraints.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .coverage*

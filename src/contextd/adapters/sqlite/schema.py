@@ -1,0 +1,120 @@
+"""The shape of a file, and how an older one becomes a newer one."""
+
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from contextd.domain.errors import StoreUnavailable
+
+BUSY_TIMEOUT_MS: Final = 15_000
+
+RECORDS: Final = (
+    """
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE records (
+        seq        INTEGER PRIMARY KEY,
+        id         TEXT NOT NULL UNIQUE,
+        kind       TEXT NOT NULL,
+        title      TEXT NOT NULL,
+        body       TEXT NOT NULL,
+        fields     TEXT NOT NULL,
+        tags       TEXT NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        model      TEXT,
+        vector     BLOB,
+        revision   INTEGER NOT NULL
+    );
+    CREATE INDEX records_created ON records (kind, created_at DESC, id DESC);
+    CREATE INDEX records_updated ON records (kind, updated_at DESC, id DESC);
+    CREATE INDEX records_revision ON records (revision);
+    CREATE INDEX records_model ON records (model);
+    CREATE TABLE record_tags (
+        tag TEXT NOT NULL, seq INTEGER NOT NULL REFERENCES records (seq) ON DELETE CASCADE,
+        PRIMARY KEY (tag, seq)
+    ) WITHOUT ROWID;
+    CREATE INDEX record_tags_seq ON record_tags (seq);
+    CREATE TABLE removals (revision INTEGER PRIMARY KEY, seq INTEGER NOT NULL);
+    CREATE VIRTUAL TABLE words USING fts5 (title, body, tags, tokenize = 'porter unicode61', detail = full);
+    """,
+)
+"""Migrations of a drawer, in order; `PRAGMA user_version` counts those applied.
+
+`revision` grows with every write, so a reader that holds vectors in memory fetches what is new
+and what was removed, and nothing else.
+"""
+
+EVENTS: Final = (
+    """
+    CREATE TABLE events (
+        seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, tool TEXT NOT NULL, project TEXT, session TEXT,
+        principal TEXT NOT NULL, outcome TEXT NOT NULL, duration_ms REAL NOT NULL,
+        tokens_out INTEGER NOT NULL, cache_hits INTEGER NOT NULL, cache_misses INTEGER NOT NULL
+    );
+    CREATE INDEX events_at ON events (at);
+    """,
+)
+
+
+def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
+    """Open a file that is current. Every connection waits for others instead of failing."""
+    try:
+        connection = sqlite3.connect(
+            path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+        )
+        _tune(connection)
+        _migrate(connection, path, migrations)
+    except sqlite3.Error as error:
+        raise StoreUnavailable(f"the store file {path.name} does not open ({error})") from error
+    return connection
+
+
+def _tune(connection: sqlite3.Connection) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    _enter_wal(connection)
+    # FULL, because a write is acknowledged only when it would survive a power cut.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute("PRAGMA cache_size = -8000")
+
+
+def _enter_wal(connection: sqlite3.Connection) -> None:
+    """The switch to WAL does not honour the busy timeout, so wait here."""
+    deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+        else:
+            return
+
+
+def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
+    version = _version(connection)
+    if version == len(migrations):
+        return
+    if version > len(migrations):
+        raise StoreUnavailable(
+            f"the store file {path.name} was written by a newer contextd",
+            "upgrade contextd, or set CONTEXTD_DATA_DIR to another folder",
+        )
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for script in migrations[_version(connection) :]:
+            for statement in filter(str.strip, script.split(";")):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)

@@ -1,0 +1,128 @@
+"""The vectors of one drawer in memory, scanned exactly. SQLite is the truth; this follows it."""
+
+import sqlite3
+import threading
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from contextd.domain.records import Vector
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def to_half(vector: Vector) -> bytes:
+    """float32 as float16: half the disk, and no change in rank that was ever measured."""
+    import numpy as np
+
+    return np.frombuffer(vector, dtype="<f4").astype("<f2").tobytes()
+
+
+class VectorIndex:
+    """Rows of one model. `follow` brings it up to the file; then `scan` and `similarity` answer."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self.lock = threading.Lock()
+        self._epoch: str | None = None
+        self._revision = 0
+        self._rows: dict[int, int] = {}
+        self._seqs: list[int] = []
+        self._kinds: list[str] = []
+        self._matrix: NDArray[np.float32] | None = None
+
+    def follow(self, connection: sqlite3.Connection) -> None:
+        """Take in what was written and removed since the last time, by any process."""
+        marks = dict(connection.execute("SELECT name, value FROM meta WHERE name IN ('revision', 'epoch')"))
+        revision, epoch = int(marks.get("revision", 0)), marks.get("epoch")
+        if epoch != self._epoch:
+            self._forget_all()
+            self._epoch = epoch
+        if revision <= self._revision:
+            return
+        for (seq,) in connection.execute("SELECT seq FROM removals WHERE revision > ?", (self._revision,)):
+            self._remove(int(seq))
+        changed = connection.execute(
+            "SELECT seq, kind, CASE model WHEN ? THEN vector END FROM records WHERE revision > ?",
+            (self.model, self._revision),
+        )
+        for seq, kind, vector in changed:
+            if vector is None or not self._place(int(seq), str(kind), vector):
+                self._remove(int(seq))
+        self._revision = revision
+
+    def scan(
+        self, vector: Vector, kinds: Collection[str], allowed: Collection[int] | None, limit: int
+    ) -> list[tuple[int, float]]:
+        """The nearest `limit` as (seq, cosine), best first. `allowed` None means all of the kinds."""
+        import numpy as np
+
+        query = np.frombuffer(vector, dtype="<f4")
+        count = len(self._seqs)
+        if self._matrix is None or count == 0 or self._matrix.shape[1] != len(query):
+            return []
+        cosines = self._matrix[:count] @ query
+        if allowed is not None:
+            mask = np.zeros(count, dtype=bool)
+            mask[[self._rows[seq] for seq in allowed if seq in self._rows]] = True
+            cosines = np.where(mask, cosines, -np.inf)
+        elif not set(self._kinds) <= set(kinds):
+            mask = np.fromiter((kind in kinds for kind in self._kinds), dtype=bool, count=count)
+            cosines = np.where(mask, cosines, -np.inf)
+        nearest = np.argpartition(-cosines, limit - 1)[:limit] if limit < count else np.arange(count)
+        ranked = sorted(((float(cosines[row]), self._seqs[row]) for row in nearest), reverse=True)
+        return [(seq, cosine) for cosine, seq in ranked if cosine != -np.inf]
+
+    def similarity(self, vector: Vector, seq: int) -> float | None:
+        import numpy as np
+
+        row = self._rows.get(seq)
+        if row is None or self._matrix is None or self._matrix.shape[1] * 4 != len(vector):
+            return None
+        return float(self._matrix[row] @ np.frombuffer(vector, dtype="<f4"))
+
+    def _place(self, seq: int, kind: str, half: bytes) -> bool:
+        """False for a vector of another length than the others: it cannot be compared."""
+        import numpy as np
+
+        if self._matrix is not None and self._matrix.shape[1] * 2 != len(half):
+            return False
+        values = np.frombuffer(half, dtype="<f2").astype(np.float32)
+        row = self._rows.get(seq)
+        if row is None:
+            row = len(self._seqs)
+            self._rows[seq] = row
+            self._seqs.append(seq)
+            self._kinds.append(kind)
+        self._grow(row + 1, len(values))
+        assert self._matrix is not None
+        self._matrix[row] = values
+        return True
+
+    def _grow(self, rows: int, dimension: int) -> None:
+        import numpy as np
+
+        if self._matrix is None:
+            self._matrix = np.empty((max(64, rows), dimension), dtype=np.float32)
+        elif rows > len(self._matrix):
+            grown = np.empty((max(rows, len(self._matrix) * 3 // 2), dimension), dtype=np.float32)
+            grown[: len(self._matrix)] = self._matrix
+            self._matrix = grown
+
+    def _remove(self, seq: int) -> None:
+        """The last row takes the place of the removed one."""
+        row = self._rows.pop(seq, None)
+        if row is None or self._matrix is None:
+            return
+        last_seq, last_kind = self._seqs.pop(), self._kinds.pop()
+        if last_seq != seq:
+            self._matrix[row] = self._matrix[len(self._seqs)]
+            self._seqs[row], self._kinds[row], self._rows[last_seq] = last_seq, last_kind, row
+
+    def _forget_all(self) -> None:
+        self._revision = 0
+        self._rows.clear()
+        self._seqs.clear()
+        self._kinds.clear()
+        self._matrix = None

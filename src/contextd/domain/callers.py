@@ -1,0 +1,53 @@
+"""Who asks. Domain code sees a caller and never a session's machinery."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from contextd.domain.records import Project
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Report `done, total, message` to a caller that asked for progress."""
+
+
+async def _no_progress(done: float, total: float | None, message: str | None) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """`projects` None may see every project; otherwise just these keys."""
+
+    name: str
+    projects: frozenset[str] | None = None
+
+    def may_use(self, project: Project) -> bool:
+        return self.projects is None or project.key in self.projects
+
+
+LOCAL = Principal("local")
+"""The person at this machine: stdio, the command line, loopback without tokens."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one call used, counted on the way for its analytics event."""
+
+    project: str | None = None
+    cache_hits: int = 0
+    cache_misses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    principal: Principal = LOCAL
+    transport: str = "inproc"
+    session: str | None = None
+    client: str | None = None
+    request_id: str = ""
+    progress: Progress = field(default=_no_progress)
+    tally: Tally = field(default_factory=Tally)
+
+    @property
+    def allowance_key(self) -> str:
+        """Rate limits are per session, and per principal where there is none."""
+        return self.session or f"principal:{self.principal.name}"

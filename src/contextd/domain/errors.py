@@ -1,0 +1,253 @@
+"""The tree of what can go wrong. One class is one entry of the catalogue.
+
+A fault says what happened and what to do about it, in the caller's words. It names
+fields and never repeats their values: a value may be a secret. Wire codes are not here;
+they live in `edge/error_map.py`.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, Literal
+
+Category = Literal[
+    "validation",
+    "not_found",
+    "internal",
+    "timeout",
+    "unauthorized",
+    "forbidden",
+    "conflict",
+    "rate_limited",
+    "unavailable",
+    "cancelled",
+]
+
+
+class Fault(Exception):
+    """Anything that ends a call and is told to the caller."""
+
+    id: ClassVar[str]
+    category: ClassVar[Category]
+    hint: ClassVar[str]
+    """What to do, in general: the catalogue's column. A raised fault may be more precise."""
+
+    def __init__(
+        self, problem: str, remedy: str | None = None, details: Mapping[str, object] | None = None
+    ) -> None:
+        self.problem = problem
+        self.remedy = remedy or self.hint
+        self.details: dict[str, object] = dict(details or {})
+        super().__init__(self.message)
+
+    @property
+    def message(self) -> str:
+        """Category, problem and remedy in one line: some clients show nothing else."""
+        return f"[{self.category}] {self.problem}: {self.remedy}"
+
+
+# --- validation -----------------------------------------------------------------------
+
+
+class Invalid(Fault):
+    """A field of the input is not acceptable. `details` are `{field, error}`."""
+
+    id = "VAL_000"
+    category = "validation"
+    hint = "compare the field with the tool's input schema"
+
+    def __init__(self, field: str, error: str, remedy: str | None = None) -> None:
+        self.field = field
+        self.error = error
+        super().__init__(error, remedy, {"field": field, "error": error})
+
+
+class MissingField(Invalid):
+    id = "VAL_001"
+    hint = "give every required field"
+
+
+class WrongType(Invalid):
+    id = "VAL_002"
+    hint = "send the JSON type that the schema names; numbers are not quoted"
+
+
+class BadLength(Invalid):
+    id = "VAL_003"
+    hint = "keep within the length that the message names"
+
+
+class OutOfRange(Invalid):
+    id = "VAL_004"
+    hint = "keep within the range that the message names; nothing is clamped"
+
+
+class NotAChoice(Invalid):
+    id = "VAL_005"
+    hint = "use one of the values that the message lists"
+
+
+class UnknownField(Invalid):
+    id = "VAL_006"
+    hint = "remove the field, or see the schema for the name that was meant"
+
+
+class BadPath(Invalid):
+    id = "VAL_007"
+    hint = "give a clean absolute path without '..' components"
+
+
+class BadText(Invalid):
+    id = "VAL_008"
+    hint = "send valid Unicode without NUL characters"
+
+
+class BadFormat(Invalid):
+    id = "VAL_009"
+    hint = "use the format that the message names"
+
+
+class EmptyQuery(Invalid):
+    id = "VAL_010"
+    hint = "say what to search for"
+
+
+# --- not found ------------------------------------------------------------------------
+
+
+class NotFound(Fault):
+    id = "REC_001"
+    category = "not_found"
+    hint = "check the id; a list or search tool shows what exists"
+
+    def __init__(self, what: str, id: str, remedy: str | None = None) -> None:
+        super().__init__(f"{what} not found", remedy, {"what": what, "id": id})
+
+
+class UnknownTool(Fault):
+    id = "TOOL_001"
+    category = "not_found"
+    hint = "list the tools to see their names"
+
+    def __init__(self) -> None:
+        super().__init__("unknown tool")
+
+
+# --- the caller and its allowance -----------------------------------------------------
+
+
+class Unauthorized(Fault):
+    id = "SEC_001"
+    category = "unauthorized"
+    hint = "send 'Authorization: Bearer TOKEN'; make one with 'contextd token create --name NAME'"
+
+    def __init__(self, problem: str = "a valid token is required") -> None:
+        super().__init__(problem)
+
+
+class Forbidden(Fault):
+    id = "SEC_002"
+    category = "forbidden"
+    hint = "use a token that covers this project ('contextd token create --project PATH')"
+
+
+class WrongHost(Forbidden):
+    """A page elsewhere made its own name point here: the DNS-rebinding attack."""
+
+    id = "SEC_003"
+    hint = "use the address that the daemon listens on, or add the name to CONTEXTD_ALLOWED_HOSTS"
+
+
+class WrongOrigin(Forbidden):
+    id = "SEC_004"
+    hint = "add the web origin to CONTEXTD_ALLOWED_ORIGINS if it may call the daemon"
+
+
+class RateLimited(Fault):
+    id = "LIM_001"
+    category = "rate_limited"
+    hint = "wait for retry_after_ms, then call again"
+
+    def __init__(self, tool: str, retry_after_ms: int) -> None:
+        super().__init__(
+            f"rate limit exceeded for tool: {tool}",
+            f"try again in {retry_after_ms} ms",
+            {"tool": tool, "retry_after_ms": retry_after_ms},
+        )
+
+
+class TimedOut(Fault):
+    id = "LIM_002"
+    category = "timeout"
+    hint = "try again, or ask for less in one call"
+
+    def __init__(self, tool: str, seconds: float) -> None:
+        super().__init__(
+            f"{tool} did not finish within {seconds:g} s", None, {"tool": tool, "timeout_s": seconds}
+        )
+
+
+class Cancelled(Fault):
+    id = "LIM_003"
+    category = "cancelled"
+    hint = "call again if the answer is still wanted"
+
+
+# --- the server and what stands behind it ---------------------------------------------
+
+
+class Conflict(Fault):
+    id = "REC_002"
+    category = "conflict"
+    hint = "read the current state, then try again"
+
+
+class Unavailable(Fault):
+    id = "SRV_001"
+    category = "unavailable"
+    hint = "try again shortly; 'contextd doctor' says what is down"
+
+
+class StoreUnavailable(Unavailable):
+    id = "SRV_002"
+    hint = "check the disk, or the server that CONTEXTD_STORE or QDRANT_URI names"
+
+
+class EmbedderUnavailable(Unavailable):
+    id = "SRV_003"
+    hint = "check EMBEDDING_BASE_URL; records are kept and embedded when it is back"
+
+
+class Draining(Unavailable):
+    id = "SRV_004"
+    hint = "connect again: the daemon is shutting down or restarting"
+
+    def __init__(self) -> None:
+        super().__init__("the daemon is shutting down")
+
+
+class Internal(Fault):
+    id = "SRV_500"
+    category = "internal"
+    hint = "try again; the daemon's log has the cause under this request id"
+
+    def __init__(self, request_id: str = "") -> None:
+        details = {"request_id": request_id} if request_id else {}
+        super().__init__("something went wrong inside contextd", None, details)
+
+
+class Misconfigured(Fault):
+    """The settings cannot work together; raised before anything is served."""
+
+    id = "CFG_001"
+    category = "validation"
+    hint = "see 'contextd config' for each value and where it came from"
+
+
+def catalogue() -> Iterator[type[Fault]]:
+    """Every fault that has an id of its own, in the order of the ids."""
+
+    def walk(cls: type[Fault]) -> Iterator[type[Fault]]:
+        for sub in cls.__subclasses__():
+            yield sub
+            yield from walk(sub)
+
+    yield from sorted(walk(Fault), key=lambda cls: cls.id)

@@ -1,0 +1,72 @@
+"""Lengths, timeouts and allowances. Seed figures; `tests/test_limits.py` holds them to the table."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+MAX_SUMMARY_LENGTH: Final = 500
+MAX_DESCRIPTION_LENGTH: Final = 5_000
+MAX_ERROR_MESSAGE_LENGTH: Final = 10_000
+MAX_STACK_TRACE_LENGTH: Final = 50_000
+MAX_TAGS: Final = 20
+MAX_TAG_LENGTH: Final = 50
+MAX_QUERY_LENGTH: Final = 1_000
+MAX_CONTEXT_FIELDS: Final = 50
+MAX_CONTEXT_VALUE_LENGTH: Final = 1_000
+MAX_CONTEXT_KEY_LENGTH: Final = 100
+MAX_PATH_LENGTH: Final = 4_096
+MAX_ID_LENGTH: Final = 128
+MAX_STATE_LENGTH: Final = 1_000_000
+"""Characters of a checkpoint's `content`, and of its `state` as JSON: within a 4 MiB request."""
+
+MAX_RESULTS: Final = 100
+MAX_OFFSET: Final = 1_000_000
+
+DEFAULT_TIMEOUT_S: Final = 30.0
+ANSWER_TOKENS: Final = 2_000
+SEARCH_ANSWER_TOKENS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    per_second: float
+    burst: int
+
+
+DEFAULT_RATE: Final = Rate(10, 20)
+TOOL_RATES: Final = {"troubleshoot": Rate(2, 5), "skill_create": Rate(5, 10)}
+
+
+class Allowance:
+    """Token buckets, one for each caller and tool. Idle ones are forgotten: a full bucket is no memory.
+
+    Buckets are kept in order of last use, so forgetting looks only at the oldest few.
+    """
+
+    def __init__(self, override: Rate | None = None) -> None:
+        self._override = override
+        self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+
+    def take(self, key: str, tool: str, now: float) -> float:
+        """Take one token. Returns 0.0, or the seconds until one is there."""
+        rate = self._override or TOOL_RATES.get(tool, DEFAULT_RATE)
+        tokens, at = self._buckets.get((key, tool), (float(rate.burst), now))
+        tokens = min(float(rate.burst), tokens + max(0.0, now - at) * rate.per_second)
+        wait = 0.0 if tokens >= 1.0 else (1.0 - tokens) / rate.per_second
+        self._buckets[key, tool] = (tokens - 1.0 if wait == 0.0 else tokens, now)
+        self._buckets.move_to_end((key, tool))
+        self._forget_full(now)
+        return wait
+
+    def _forget_full(self, now: float) -> None:
+        for _ in range(2):
+            (key, tool), (tokens, at) = next(iter(self._buckets.items()))
+            rate = self._override or TOOL_RATES.get(tool, DEFAULT_RATE)
+            if tokens + (now - at) * rate.per_second < rate.burst:
+                return
+            del self._buckets[key, tool]
+            if not self._buckets:
+                return
+
+    def __len__(self) -> int:
+        return len(self._buckets)

@@ -1,0 +1,171 @@
+"""What the house needs from outside, as small protocols. Adapters fill them; tests may too."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from contextd.domain.records import (
+    Drawer,
+    Entry,
+    Filter,
+    Hit,
+    Json,
+    Order,
+    Page,
+    Project,
+    Purpose,
+    Query,
+    Record,
+    Vector,
+)
+
+
+class Store(Protocol):
+    """Keeps records. A write has returned when it is durable; a reader then sees it, in any process.
+
+    Raises StoreUnavailable when the engine cannot be reached, and nothing half-written is left.
+    """
+
+    async def put(self, entries: Sequence[Entry]) -> None:
+        """Insert, or replace by id. All or nothing within one project."""
+
+    async def get(self, project: Project, id: str) -> Record | None: ...
+
+    async def delete(self, project: Project, ids: Sequence[str]) -> int:
+        """Returns how many were there."""
+
+    async def page(self, filter: Filter, order: Order, offset: int, limit: int) -> Page:
+        """Newest first by `order`, then by id."""
+
+    async def search(self, query: Query) -> list[Hit]:
+        """Best first. Vectors of another model than the query's are not compared."""
+
+    async def unembedded(self, model: str, limit: int) -> list[Record]:
+        """Records with no vector of this model, oldest first."""
+
+    async def attach(self, entries: Sequence[Entry]) -> None:
+        """Give records their vectors. One that went away, or whose `updated_at` moved on, gets none."""
+
+    async def create(self, project: Project) -> bool:
+        """Make the project's drawer; False if it was there."""
+
+    async def drop(self, project: Project) -> Drawer | None:
+        """Empty and forget the drawer; None if there was none."""
+
+    async def drawers(self) -> list[Drawer]: ...
+
+    async def check(self) -> None:
+        """Prove that the engine answers."""
+
+    async def close(self) -> None: ...
+
+
+class Embedder(Protocol):
+    """Raises EmbedderUnavailable; a caller goes on by keyword."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]: ...
+
+    def count_tokens(self, text: str) -> int:
+        """How many pieces of this text the model sees."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scrubbed:
+    text: str
+    findings: Mapping[str, int]
+    """Rule name to count; empty when nothing was found."""
+
+
+class Scrubber(Protocol):
+    def scrub(self, text: str) -> Scrubbed: ...
+
+    def scrub_json(self, value: Json) -> tuple[Json, Mapping[str, int]]:
+        """The same value with every string (keys too) scrubbed; the same object when clean."""
+
+
+class Span(Protocol):
+    def set(self, key: str, value: str | int | float | bool) -> None: ...
+
+    def fail(self, reason: str) -> None: ...
+
+
+class Telemetry(Protocol):
+    """Traces and metrics. Names and labels are fixed vocabulary, never content."""
+
+    def span(self, name: str, **attributes: str | int | float | bool) -> AbstractContextManager[Span]: ...
+
+    def count(self, name: str, value: int = 1, **labels: str) -> None: ...
+
+    def observe(self, name: str, seconds: float, **labels: str) -> None: ...
+
+    def gauge(self, name: str, change: int, **labels: str) -> None: ...
+
+    def trace_id(self) -> str | None:
+        """Of the span under way, for logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One finished call, for analytics. Holds no content."""
+
+    at: datetime
+    tool: str
+    project: str | None
+    session: str | None
+    principal: str
+    outcome: str
+    """`ok`, or the id of the fault."""
+    duration_ms: float
+    tokens_out: int
+    cache_hits: int = 0
+    cache_misses: int = 0
+
+
+class EventLog(Protocol):
+    async def append(self, events: Sequence[Event]) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class TokenCounter(Protocol):
+    """Counts tokens as a model's context window does."""
+
+    def count(self, text: str) -> int: ...
+
+
+class Clock(Protocol):
+    def now(self) -> datetime: ...
+
+    def monotonic(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A bearer token, as it is listed: never the secret."""
+
+    name: str
+    projects: tuple[str, ...] | None
+    created_at: datetime
+
+
+class TokenVault(Protocol):
+    """Bearer tokens, kept as hashes."""
+
+    def create(self, name: str, projects: tuple[str, ...] | None) -> str:
+        """The secret, shown this once. Raises Conflict when the name is taken."""
+
+    def verify(self, secret: str) -> Token | None: ...
+
+    def revoke(self, name: str) -> bool: ...
+
+    def __iter__(self) -> Iterator[Token]: ...

@@ -1,0 +1,1 @@
+"""One file a language: what a symbol, a chunk and a doc comment is."""

@@ -1,0 +1,93 @@
+"""Extension points. What ships with contextd stands in the same table as what a plugin adds.
+
+A plugin is a module with `def extend(extensions: Extensions) -> None`. It is found by the entry
+point group `contextd.plugins`, or named in CONTEXTD_PLUGINS. Its code runs as contextd itself:
+install only what you would run.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import Final
+
+from contextd.adapters.sqlite import SqliteStore
+from contextd.domain.errors import Misconfigured
+from contextd.domain.ports import Embedder, Store
+from contextd.scrubbing.rules import RULES, Rule
+from contextd.settings import Settings
+from contextd.tools import checkpoints, collections, status
+from contextd.tools.declaration import AnyTool
+
+GROUP: Final = "contextd.plugins"
+
+StoreFactory = Callable[[str, Settings], Store]
+"""From the store's URL and the settings."""
+EmbedderFactory = Callable[[Settings], Embedder]
+
+
+@dataclass
+class Extensions:
+    """What the house is furnished with. Stores go by the scheme of CONTEXTD_STORE."""
+
+    tools: list[AnyTool] = field(default_factory=list)
+    services: dict[type, object] = field(default_factory=dict)
+    stores: dict[str, StoreFactory] = field(default_factory=dict)
+    embedders: dict[str, EmbedderFactory] = field(default_factory=dict)
+    scrub_rules: list[Rule] = field(default_factory=list)
+
+
+def load_extensions(modules: tuple[str, ...] = ()) -> Extensions:
+    """The built-in ones, then the installed plugins, then those named. Raises Misconfigured."""
+    extensions = _built_in()
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        entry.load()(extensions)
+    for name in modules:
+        try:
+            extend = importlib.import_module(name).extend
+        except (ImportError, AttributeError) as error:
+            raise Misconfigured(
+                f"the plugin {name} does not load ({error})", "mend or remove it from CONTEXTD_PLUGINS"
+            ) from error
+        extend(extensions)
+    return extensions
+
+
+def _built_in() -> Extensions:
+    return Extensions(
+        tools=[*checkpoints.TOOLS, *collections.TOOLS, *status.TOOLS],
+        stores={"sqlite": _sqlite, "qdrant": _qdrant},
+        embedders={"minilm": _minilm, "remote": _remote},
+        scrub_rules=list(RULES),
+    )
+
+
+def _sqlite(url: str, settings: Settings) -> Store:
+    return SqliteStore(settings.data_dir)
+
+
+def _qdrant(url: str, settings: Settings) -> Store:
+    from contextd.adapters.qdrant import QdrantStore
+
+    address = settings.qdrant_uri or url.removeprefix("qdrant:")
+    return QdrantStore(address, api_key=settings.qdrant_api_key)
+
+
+def _minilm(settings: Settings) -> Embedder:
+    from contextd.adapters.minilm import MiniLM
+
+    return MiniLM(threads=settings.embedding_threads)
+
+
+def _remote(settings: Settings) -> Embedder:
+    from contextd.adapters.remote_embedder import RemoteEmbedder
+
+    assert settings.embedding_base_url is not None
+    if not settings.embedding_model:
+        raise Misconfigured(
+            "EMBEDDING_BASE_URL is set and EMBEDDING_MODEL is not",
+            "set EMBEDDING_MODEL to the model's name",
+        )
+    return RemoteEmbedder(
+        settings.embedding_base_url, settings.embedding_model, api_key=settings.embedding_api_key
+    )

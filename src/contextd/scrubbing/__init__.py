@@ -1,0 +1,1 @@
+"""Secrets out of text: rules as data, and the scrubber."""

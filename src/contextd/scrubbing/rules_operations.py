@@ -1,0 +1,175 @@
+"""Watching systems and reaching people: observability, chat, mail, telephony."""
+
+from typing import Final
+
+from contextd.scrubbing.rule import Rule
+from contextd.scrubbing.samples import digits, hexes, mixed, upper
+
+OPERATIONS_RULES: Final = (
+    Rule(
+        name="slack-token",
+        vendor="Slack",
+        keywords=("xoxa-", "xoxb-", "xoxc-", "xoxd-", "xoxe-", "xoxe.", "xoxo-", "xoxp-", "xoxr-", "xoxs-"),
+        pattern=r"xox[a-eopsr](?:\.xox[bp])?-[A-Za-z0-9%-]{20,}",
+        hits=(
+            f"xoxb-{digits(12)}-{digits(12)}-{mixed(24)}",
+            f"xoxp-{digits(12)}-{digits(12)}-{digits(12)}-{hexes(32)}",
+            f"xoxe.xoxp-1-{mixed(160)}",
+        ),
+        misses=("xoxb-123", "xoxb-your-bot-token-goes-here", "xoxb-" + "x" * 30),
+    ),
+    Rule(
+        name="slack-app-token",
+        vendor="Slack",
+        keywords=("xapp-",),
+        pattern=r"xapp-[0-9]-[A-Z0-9]+-[0-9]+-[a-f0-9]{32,}",
+        hits=(f"xapp-1-A{upper(10)}-{digits(13)}-{hexes(64)}",),
+        misses=("xapp-1-A012-1-ff",),
+    ),
+    Rule(
+        name="slack-webhook",
+        vendor="Slack",
+        keywords=("hooks.slack.com/",),
+        pattern=r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/_-]{30,})",
+        hits=(f"https://hooks.slack.com/services/T{upper(8)}/B{upper(8)}/{mixed(24)}",),
+        misses=("https://hooks.slack.com/services/", "https://hooks.slack.com/services/T0/B0/" + "X" * 24),
+    ),
+    Rule(
+        name="discord-bot-token",
+        vendor="Discord",
+        keywords=("discord", "bot "),
+        pattern=r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
+        hits=(
+            f"DISCORD_TOKEN=M{mixed(23)}.{mixed(6)}.{mixed(38)}",
+            f"Bot N{mixed(25)}.{mixed(6)}.{mixed(30)}",
+        ),
+        misses=("discord.ext.commands.Bot", f"discord {mixed(24)}.{mixed(6)}.{mixed(10)}"),
+    ),
+    Rule(
+        name="discord-webhook",
+        vendor="Discord",
+        keywords=("/api/webhooks/",),
+        pattern=r"discord(?:app)?\.com/api/(?:v[0-9]+/)?webhooks/([0-9]{17,20}/[A-Za-z0-9_-]{60,})",
+        hits=(f"https://discord.com/api/webhooks/{digits(18)}/{mixed(68)}",),
+        misses=("https://discord.com/api/webhooks/ID/TOKEN",),
+    ),
+    Rule(
+        name="telegram-bot-token",
+        vendor="Telegram",
+        keywords=(":aa",),
+        pattern=r"(?:^|[^0-9A-Za-z:])(?:bot)?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})(?:[^A-Za-z0-9_-]|$)",
+        hits=(
+            f"{digits(10)}:AA{mixed(33)}",
+            f"https://api.telegram.org/bot{digits(9)}:AA{mixed(33)}/sendMessage",
+        ),
+        misses=("12:AA:BB:CC:DD:EE", f"{digits(10)}:AA{mixed(10)}"),
+    ),
+    Rule(
+        name="teams-webhook",
+        vendor="Microsoft",
+        keywords=(".webhook.office.com/",),
+        pattern=r"\.webhook\.office\.com/webhookb2/([A-Za-z0-9@/-]{80,})",
+        hits=(
+            f"https://corp.webhook.office.com/webhookb2/{hexes(36)}@{hexes(36)}/IncomingWebhook/{hexes(32)}",
+        ),
+        misses=("https://corp.webhook.office.com/webhookb2/",),
+    ),
+    Rule(
+        name="twilio-api-key",
+        vendor="Twilio",
+        keywords=("twilio", *(f"sk{digit}" for digit in range(10))),
+        pattern=r"\bSK[a-f0-9]{32}\b",
+        hits=("SK" + hexes(32),),
+        misses=("SK" + hexes(12), "AC" + hexes(32)),
+    ),
+    Rule(
+        name="sendgrid-key",
+        vendor="SendGrid",
+        keywords=("sg.",),
+        pattern=r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,}",
+        hits=(f"SG.{mixed(22)}.{mixed(43)}",),
+        misses=("msg.payload.items", "SG.xxx.yyy"),
+    ),
+    Rule(
+        name="mailgun-key",
+        vendor="Mailgun",
+        keywords=("key-", "mailgun"),
+        pattern=r"\bkey-[a-f0-9]{32}\b"
+        r"|(?i:mailgun)[\w.-]*[\"' :=]+([a-f0-9]{32}-[a-f0-9]{8}-[a-f0-9]{8})\b",
+        hits=("key-" + hexes(32), f"MAILGUN_API_KEY={hexes(32)}-{hexes(8)}-{hexes(8)}"),
+        misses=("key-value", f"{hexes(32)}-{hexes(8)}-{hexes(8)}"),
+    ),
+    Rule(
+        name="mailchimp-key",
+        vendor="Mailchimp",
+        keywords=tuple(f"-us{digit}" for digit in range(1, 10)),
+        pattern=r"\b[a-f0-9]{32}-us[0-9]{1,2}\b",
+        hits=(hexes(32) + "-us21",),
+        misses=("en-us", hexes(8) + "-us21"),
+    ),
+    Rule(
+        name="brevo-key",
+        vendor="Brevo",
+        keywords=("xkeysib-", "xsmtpsib-"),
+        pattern=r"x(?:key|smtp)sib-[a-f0-9]{64}-[A-Za-z0-9]{16,}",
+        hits=(f"xkeysib-{hexes(64)}-{mixed(16)}",),
+        misses=("xkeysib-" + hexes(20),),
+    ),
+    Rule(
+        name="datadog-key",
+        vendor="Datadog",
+        keywords=("datadog", "dd_api", "dd_app", "dd-api-key", "dd-application-key"),
+        pattern=r"(?i:(?:datadog|dd)[\w.-]*key[\"']?[ \t]*[:=][ \t]*[\"']?)"
+        r"([a-f0-9]{32}(?:[a-f0-9]{8})?)\b",
+        hits=(f"DD_API_KEY={hexes(32)}", f"DD-APPLICATION-KEY: {hexes(40)}"),
+        misses=("DD_API_KEY=<key>", f"datadog trace {hexes(32)}"),
+    ),
+    Rule(
+        name="new-relic-key",
+        vendor="New Relic",
+        keywords=("nrak-", "nrjs-", "nrii-", "nraa-", "nral"),
+        pattern=r"NR(?:AK|JS|II|AA)-[A-Za-z0-9_-]{19,}|\b[a-f0-9]{30,36}(?:FFFF)?NRAL\b",
+        hits=("NRAK-" + upper(27), hexes(36) + "NRAL", "NRII-" + mixed(32)),
+        misses=("NRAK-" + upper(5), "mineral", "NRAL"),
+    ),
+    Rule(
+        name="sentry-token",
+        vendor="Sentry",
+        keywords=("sntrys_", "sntryu_"),
+        pattern=r"sntrys_[A-Za-z0-9+/=_-]{60,}|sntryu_[a-f0-9]{64}",
+        hits=(f"sntrys_eyJ{mixed(100)}_{mixed(43)}", "sntryu_" + hexes(64)),
+        misses=("sntrys_short", "sntryu_" + hexes(8)),
+    ),
+    Rule(
+        name="grafana-token",
+        vendor="Grafana",
+        keywords=("glsa_", "glc_", "eyjrijoi"),
+        pattern=r"glsa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8}\b|glc_[A-Za-z0-9+/]{40,}={0,2}|\beyJrIjoi[A-Za-z0-9+/]{60,}={0,2}",
+        hits=(f"glsa_{mixed(32)}_{hexes(8)}", "glc_eyJ" + mixed(100), "eyJrIjoi" + mixed(80)),
+        misses=("glsa_" + mixed(8), "glc_color", "eyJrIjoi"),
+    ),
+    Rule(
+        name="dynatrace-token",
+        vendor="Dynatrace",
+        keywords=("dt0c01.", "dt0s"),
+        pattern=r"dt0(?:c|s)[0-9]{2}\.[A-Z0-9]{8,24}\.[A-Z0-9]{64}\b",
+        hits=(f"dt0c01.{upper(24)}.{upper(64)}",),
+        misses=("dt0c01." + upper(24),),
+    ),
+    Rule(
+        name="posthog-key",
+        vendor="PostHog",
+        keywords=("phx_", "phs_"),
+        pattern=r"\bph[xs]_[A-Za-z0-9]{40,}",
+        hits=("phx_" + mixed(43),),
+        misses=("phc_" + mixed(43), "phx_" + mixed(5)),
+    ),
+    Rule(
+        name="launchdarkly-key",
+        vendor="LaunchDarkly",
+        keywords=("sdk-", "api-", "mob-"),
+        pattern=r"\b(?:sdk|api|mob)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}\b",
+        hits=(f"sdk-{hexes(8)}-4b1d-4c7e-9a2f-{hexes(12)}",),
+        misses=("sdk-for-python", f"req-{hexes(8)}-4b1d-4c7e-9a2f-{hexes(12)}"),
+    ),
+)

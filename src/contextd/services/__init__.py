@@ -1,0 +1,1 @@
+"""The rules of each feature, on dataclasses; one file a feature."""

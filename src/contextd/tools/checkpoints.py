@@ -1,0 +1,259 @@
+"""Checkpoints, as an agent calls them."""
+
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from contextd.domain import limits
+from contextd.domain.callers import Caller
+from contextd.domain.records import Hit, Record
+from contextd.services.checkpoints import FILE_KIND, Checkpoints, Draft, Level, Source
+from contextd.tools.declaration import Example, Input, Output, tool
+from contextd.tools.fields import (
+    Context,
+    Description,
+    Id,
+    Limit,
+    Object,
+    Offset,
+    ProjectPath,
+    Score,
+    SearchText,
+    State,
+    Summary,
+    Tags,
+)
+
+Detail = Literal["refs", "preview", "full"]
+_PREVIEW = 200
+_SOURCES: tuple[Source, ...] = ("checkpoints", "files")
+
+_PROJECT = "/home/dev/shop"
+
+
+class CheckpointSave(Input):
+    old_names: ClassVar = {"metadata": "context"}
+
+    summary: Summary = Field(description="What was done, in a line")
+    project_path: ProjectPath = Field(description="Absolute path of the project")
+    description: Description = Field(
+        "", description="What to know to go on: decisions, open ends, next steps"
+    )
+    context: Context = Field(default_factory=dict, description="Facts by name: branch, files, commands")
+    tags: Tags = Field(default_factory=list)
+    content: str = Field("", max_length=limits.MAX_STATE_LENGTH, description="Longer notes, kept whole")
+    state: State = Field(default_factory=dict, description="Anything to hand back at level full")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _summary_from_content(cls, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Earlier clients send `content` alone: its first line is the summary."""
+        content = arguments.get("content")
+        if "summary" in arguments or not isinstance(content, str) or not content.strip():
+            return arguments
+        first = content.strip().splitlines()[0]
+        return {**arguments, "summary": first[: limits.MAX_SUMMARY_LENGTH]}
+
+
+class CheckpointSaved(Output):
+    id: str
+    summary: str
+    created_at: datetime
+    token_count: int = Field(description="tokens as the embedding model counts them")
+
+
+@tool(
+    toolset="checkpoints",
+    examples=(
+        Example(
+            "where the work stands",
+            {
+                "summary": "Login works; refresh tokens are next",
+                "description": "Chose JWT in a cookie. Tests: make test-auth. Open: rotation of the key.",
+                "project_path": _PROJECT,
+                "context": {"branch": "feat/login", "files": "auth.py, session.py"},
+                "tags": ["auth"],
+            },
+        ),
+    ),
+)
+async def checkpoint_save(checkpoints: Checkpoints, ask: CheckpointSave, caller: Caller) -> CheckpointSaved:
+    """Save where the work stands, so that a later session can resume it."""
+    saved = await checkpoints.save(
+        Draft(
+            summary=ask.summary,
+            project_path=ask.project_path,
+            description=ask.description,
+            content=ask.content,
+            context=ask.context,
+            state=ask.state,
+            tags=tuple(ask.tags),
+        ),
+        caller,
+    )
+    record = saved.record
+    return CheckpointSaved(
+        id=record.id, summary=record.title, created_at=record.created_at, token_count=saved.token_count
+    )
+
+
+class CheckpointSearch(Input):
+    query: SearchText = Field(description="What to look for, in words")
+    top_k: Limit = 5
+    project_path: ProjectPath | None = Field(None, description="Only this project")
+    tags: Tags = Field(default_factory=list, description="Only those with all of these")
+    sources: Annotated[list[Source], Field(min_length=1, max_length=2)] = Field(
+        default_factory=lambda: [*_SOURCES]
+    )
+    detail: Detail = Field("full", description="refs: no long texts; preview: their beginning")
+
+
+class CheckpointFound(Output):
+    id: str
+    summary: str
+    description: str
+    project_path: str
+    context: Object
+    tags: list[str]
+    score: Score
+    distance: Score | None = Field(description="cosine distance; null for a hit by words alone")
+    created_at: datetime
+    source: Source
+
+
+class CheckpointsFound(Output):
+    results: list[CheckpointFound]
+    query: str
+    top_k: int
+
+
+@tool(
+    toolset="checkpoints",
+    timeout_s=10,
+    read_only=True,
+    examples=(Example("by meaning", {"query": "how did we do sign-in", "project_path": _PROJECT}),),
+)
+async def checkpoint_search(
+    checkpoints: Checkpoints, ask: CheckpointSearch, caller: Caller
+) -> CheckpointsFound:
+    """Find earlier checkpoints by meaning and by words; ids lead to checkpoint_restore."""
+    hits = await checkpoints.search(
+        ask.query, caller, ask.project_path, ask.tags, ask.top_k, list(dict.fromkeys(ask.sources))
+    )
+    return CheckpointsFound(
+        results=[_found(hit, ask.detail) for hit in hits], query=ask.query, top_k=ask.top_k
+    )
+
+
+class CheckpointList(Input):
+    limit: Limit = 10
+    offset: Offset = 0
+    project_path: ProjectPath | None = Field(None, description="Only this project")
+    sort_by: Literal["created_at", "updated_at"] = "created_at"
+
+
+class CheckpointListed(Output):
+    id: str
+    summary: str
+    description: str
+    project_path: str
+    context: Object
+    tags: list[str]
+    created_at: datetime
+
+
+class CheckpointsListed(Output):
+    checkpoints: list[CheckpointListed]
+    total: int
+    limit: int
+    offset: int
+
+
+@tool(
+    toolset="checkpoints",
+    timeout_s=5,
+    read_only=True,
+    examples=(Example("the newest of a project", {"project_path": _PROJECT, "limit": 3}),),
+)
+async def checkpoint_list(
+    checkpoints: Checkpoints, ask: CheckpointList, caller: Caller
+) -> CheckpointsListed:
+    """List checkpoints, newest first, page by page."""
+    page = await checkpoints.recent(caller, ask.project_path, ask.sort_by, ask.offset, ask.limit)
+    return CheckpointsListed(
+        checkpoints=[CheckpointListed(**_shown(record)) for record in page.records],
+        total=page.total,
+        limit=ask.limit,
+        offset=ask.offset,
+    )
+
+
+class CheckpointRestore(Input):
+    id: Id = Field(description="From checkpoint_search or checkpoint_list")
+    level: Level = Field("context", description="summary; context: what to go on with; full: state too")
+
+
+class CheckpointRestored(Output):
+    id: str
+    level: Level
+    summary: str
+    project_path: str
+    created_at: datetime
+    description: str | None = None
+    context: Object | None = None
+    tags: list[str] | None = None
+    content: str | None = None
+    state: Object | None = None
+    fidelity: float | None = Field(None, description="share of the checkpoint's own questions it answers")
+
+
+@tool(toolset="checkpoints", read_only=True)
+async def checkpoint_restore(
+    checkpoints: Checkpoints, ask: CheckpointRestore, caller: Caller
+) -> CheckpointRestored:
+    """Bring back a checkpoint: its summary, the context to go on with, or all of it."""
+    record = await checkpoints.restore(ask.id, caller)
+    fields: dict[str, Any] = dict(record.fields)
+    more: dict[str, Any] = {}
+    if ask.level in ("context", "full"):
+        more |= {
+            "description": fields["description"],
+            "context": fields["context"],
+            "tags": list(record.tags),
+        }
+    if ask.level == "full":
+        more |= {"content": fields["content"], "state": fields["state"]}
+    return CheckpointRestored(
+        id=record.id,
+        level=ask.level,
+        summary=record.title,
+        project_path=fields["project_path"],
+        created_at=record.created_at,
+        **more,
+    )
+
+
+def _shown(record: Record) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(record.fields)
+    return {
+        "id": record.id,
+        "summary": record.title,
+        "description": fields.get("description", ""),
+        "project_path": fields.get("project_path", record.project.path),
+        "context": fields.get("context", {}),
+        "tags": list(record.tags),
+        "created_at": record.created_at,
+    }
+
+
+def _found(hit: Hit, detail: Detail) -> CheckpointFound:
+    shown = _shown(hit.record)
+    if detail != "full":
+        shown["context"] = {}
+        shown["description"] = shown["description"][: _PREVIEW if detail == "preview" else 0]
+    source: Source = "files" if hit.record.kind == FILE_KIND else "checkpoints"
+    return CheckpointFound(**shown, score=hit.score, distance=hit.distance, source=source)
+
+
+TOOLS = (checkpoint_save, checkpoint_search, checkpoint_list, checkpoint_restore)

@@ -1,0 +1,119 @@
+"""Settings into a house that stands. The only place that builds adapters."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from contextd import __version__
+from contextd.adapters.clock import SystemClock
+from contextd.adapters.sqlite import SqliteEventLog
+from contextd.adapters.telemetry import ObservedTelemetry, make_telemetry
+from contextd.adapters.token_vault import TokenFile
+from contextd.adapters.tokens import O200kCounter
+from contextd.domain.errors import Misconfigured
+from contextd.domain.limits import Allowance
+from contextd.domain.ports import Clock, Scrubber, Store, TokenCounter, TokenVault
+from contextd.domain.records import Content
+from contextd.plugins import Extensions, load_extensions
+from contextd.scrubbing.scrubber import SecretScrubber
+from contextd.services.analytics import Analytics
+from contextd.services.archive import Archive
+from contextd.services.checkpoints import Checkpoints
+from contextd.services.collections import Collections
+from contextd.services.embedding import Embeddings
+from contextd.services.health import Health
+from contextd.settings import Settings
+from contextd.tools.declaration import Registry
+
+CONTENTS: Final[tuple[Content, ...]] = ("text", "code")
+
+
+@dataclass(frozen=True)
+class House:
+    """Everything that a door needs. Built once; `open_house` also runs and closes it."""
+
+    settings: Settings
+    registry: Registry
+    services: dict[type, object]
+    checkpoints: Checkpoints
+    collections: Collections
+    health: Health
+    analytics: Analytics
+    embeddings: Embeddings
+    store: Store
+    scrubber: Scrubber
+    tokens: TokenCounter
+    vault: TokenVault
+    telemetry: ObservedTelemetry
+    clock: Clock
+    allowance: Allowance | None
+
+
+def build(settings: Settings, extensions: Extensions | None = None) -> House:
+    """Put the house together. Nothing is opened, loaded or listened on yet. Raises Misconfigured."""
+    extensions = extensions or load_extensions(settings.plugins)
+    clock = SystemClock()
+    scrubber = SecretScrubber(rules=extensions.scrub_rules)
+    telemetry = make_telemetry(settings.otlp_endpoint, __version__, lambda text: scrubber.scrub(text).text)
+    store = _store(settings, extensions)
+    embedder = extensions.embedders["remote" if settings.embedding_base_url else "minilm"](settings)
+    embeddings = Embeddings(dict.fromkeys(CONTENTS, embedder), telemetry, clock)
+    archive = Archive(store, embeddings, scrubber, telemetry, clock)
+    registry = Registry(tuple(extensions.tools), settings.toolsets)
+    checkpoints = Checkpoints(archive)
+    collections = Collections(archive)
+    health = Health(store, embeddings, clock, __version__, lambda: len(registry))
+    limit = settings.rate_limit
+    return House(
+        settings=settings,
+        registry=registry,
+        services={
+            Checkpoints: checkpoints,
+            Collections: collections,
+            Health: health,
+            **extensions.services,
+        },
+        checkpoints=checkpoints,
+        collections=collections,
+        health=health,
+        analytics=Analytics(SqliteEventLog(settings.data_dir)),
+        embeddings=embeddings,
+        store=store,
+        scrubber=scrubber,
+        tokens=O200kCounter(),
+        vault=TokenFile(settings.data_dir / "tokens.json"),
+        telemetry=telemetry,
+        clock=clock,
+        allowance=Allowance(limit.rate) if limit.on else None,
+    )
+
+
+@asynccontextmanager
+async def open_house(house: House) -> AsyncIterator[House]:
+    """Run what works in the background, and close everything in order."""
+    background = [
+        asyncio.create_task(house.embeddings.catch_up(house.store), name="catch-up"),
+        asyncio.create_task(house.analytics.keep_flushing(), name="analytics"),
+    ]
+    try:
+        yield house
+    finally:
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+        await house.analytics.close()
+        await house.embeddings.close()
+        await house.store.close()
+        await asyncio.to_thread(house.telemetry.close, 2.0)
+
+
+def _store(settings: Settings, extensions: Extensions) -> Store:
+    scheme = "qdrant" if settings.qdrant_uri else settings.store.partition(":")[0]
+    factory = extensions.stores.get(scheme)
+    if factory is None:
+        raise Misconfigured(
+            f"CONTEXTD_STORE names no known store: {scheme}", f"use one of: {', '.join(extensions.stores)}"
+        )
+    return factory(settings.store, settings)

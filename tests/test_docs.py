@@ -1,0 +1,73 @@
+"""A document's claim is executed: generated pages are current, links lead somewhere, settings are told."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from contextd.edge.reference import pages
+from contextd.settings import load_settings
+from running import command, environment
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+WRITTEN = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+
+
+@pytest.mark.parametrize(("name", "text"), pages().items())
+def test_a_generated_page_is_current(name: str, text: str) -> None:
+    """`make docs` writes them."""
+    assert (DOCS / name).read_text(encoding="utf-8") == text
+
+
+def test_no_page_outlives_its_tool() -> None:
+    assert {path.name for path in (DOCS / "tools").glob("*.md")} == {
+        name.removeprefix("tools/") for name in pages() if name.startswith("tools/")
+    }
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: path.name)
+def test_every_link_between_our_pages_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_readme_is_short_and_names_both_commands() -> None:
+    assert len(README.splitlines()) <= 130
+    assert "make serve" in README
+    assert "make test" in README
+
+
+def test_the_readmes_first_checkpoint_works_as_written(tmp_path: Path) -> None:
+    """Each `contextd call …` line of the README, run by a shell."""
+    lines = re.findall(r"^(contextd call .+)$", README, re.MULTILINE)
+    assert lines
+    for line in lines:
+        program = " ".join(command())
+        ran = subprocess.run(
+            ["bash", "-c", line.replace("contextd", program, 1)],
+            env=environment(tmp_path),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ran.returncode == 0, f"{line}\n{ran.stderr}"
+
+
+def test_every_setting_is_on_its_page() -> None:
+    page = (DOCS / "settings.md").read_text(encoding="utf-8")
+    assert all(f"`{source.env}`" in page for source in load_settings({}).sources)
+
+
+def test_pins_are_exact_and_name_no_index() -> None:
+    lines = (ROOT / "constraints.txt").read_text().split()
+    assert all(re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9.!+]+", line) for line in lines)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines}
+    wanted = {re.split(r"[<>=;\[ ]", need)[0].lower() for need in project["dependencies"]}
+    assert wanted <= pinned
