@@ -71,3 +71,18 @@ def test_pins_are_exact_and_name_no_index() -> None:
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in lines}
     wanted = {re.split(r"[<>=;\[ ]", need)[0].lower() for need in project["dependencies"]}
     assert wanted <= pinned
+
+
+def test_the_plugin_of_its_page_works_as_written(tmp_path: Path) -> None:
+    page = (DOCS / "plugins.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "greetings.py").write_text(code)
+    ran = subprocess.run(
+        command("call", "greet", "name=Ada"),
+        env=environment(tmp_path, CONTEXTD_PLUGINS="greetings", PYTHONPATH=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "Hello, Ada!" in ran.stdout

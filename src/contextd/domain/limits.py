@@ -23,8 +23,6 @@ MAX_RESULTS: Final = 100
 MAX_OFFSET: Final = 1_000_000
 
 DEFAULT_TIMEOUT_S: Final = 30.0
-ANSWER_TOKENS: Final = 2_000
-SEARCH_ANSWER_TOKENS: Final = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from contextd.domain.callers import Caller
 from contextd.domain.errors import UnknownTool
-from contextd.domain.limits import ANSWER_TOKENS, DEFAULT_TIMEOUT_S
+from contextd.domain.limits import DEFAULT_TIMEOUT_S
 from contextd.domain.records import Json
 
 Toolset = Literal["checkpoints", "errors", "skills", "memories", "code", "safe", "folding", "system"]
@@ -62,7 +62,6 @@ class Tool(Generic[S, I, O]):
     output: type[O]
     run: Callable[[S, I, Caller], Awaitable[O]]
     timeout_s: float
-    answer_tokens: int
     read_only: bool
     destructive: bool
     idempotent: bool
@@ -86,7 +85,6 @@ def tool(
     *,
     toolset: Toolset,
     timeout_s: float = DEFAULT_TIMEOUT_S,
-    answer_tokens: int = ANSWER_TOKENS,
     read_only: bool = False,
     destructive: bool = False,
     idempotent: bool = False,
@@ -106,7 +104,6 @@ def tool(
             output=hints["return"],
             run=run,
             timeout_s=timeout_s,
-            answer_tokens=answer_tokens,
             read_only=read_only,
             destructive=destructive,
             idempotent=idempotent or read_only,
