@@ -11,6 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from contextd.adapters.heap import give_back
 from contextd.adapters.wordpiece import WordPiece
 from contextd.domain.errors import EmbedderUnavailable
 from contextd.domain.records import Purpose, Vector
@@ -101,6 +102,7 @@ class MiniLM:
             self._ready_wordpiece()
             _check(self._path, _MODEL_SHA256)
             self._session = _open_session(self._path, self._threads)
+            give_back()
         return self._session
 
     def _ready_wordpiece(self) -> WordPiece:

@@ -1,6 +1,7 @@
 """The gate before everything that is served over HTTP: Host, Origin, then who it is."""
 
 import ipaddress
+from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -84,6 +85,7 @@ class Guard:
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=token.name, scopes=[]))
 
 
+@lru_cache(64)
 def _host_name(host: str) -> tuple[str, bool]:
     """The name without its port, and whether it is an address."""
     try:

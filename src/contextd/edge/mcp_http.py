@@ -4,15 +4,17 @@ What is ours: the Accept and session checks with their codes, JSON or SSE chosen
 not by the server, events that only their own session can replay, and the version's header.
 """
 
+import asyncio
 import re
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import (
@@ -35,6 +37,7 @@ from contextd.edge.request_body import read_body, replay
 
 RETRY_MS: Final = 1000
 _MOST_EVENTS: Final = 256
+_WATCH_AFTER_S: Final = 0.05
 _MOST_EVENT_BYTES: Final = 4 * 1024 * 1024
 _VERSION: Final = re.compile(rb'"protocolVersion"\s*:\s*"([0-9-]{10})"')
 
@@ -123,6 +126,14 @@ class SessionManager(StreamableHTTPSessionManager):
         super().__init__(server, session_idle_timeout=idle_s)
         self._telemetry = telemetry
 
+    @property
+    def json_response(self) -> bool:
+        return _answer_as_json.get()
+
+    @json_response.setter
+    def json_response(self, value: bool) -> None:
+        """The SDK's constructor sets it; the request decides."""
+
     def _admit_session(
         self, requestor: AuthorizationContext | None
     ) -> StreamableHTTPServerTransport | None:
@@ -179,12 +190,16 @@ class McpEndpoint:
         if refused is not None:
             await refused(scope, receive, send)
             return
-        # A progress token asks for notifications on the way, which only SSE carries. The newer
-        # wire falls back to JSON by itself, and notices a client that leaves.
-        _answer_as_json.set(has_sessions and b'"progressToken"' not in body)
-        await self._manager.handle_request(
+        # A progress token asks for notifications on the way, which only SSE carries.
+        as_json = b'"progressToken"' not in body
+        _answer_as_json.set(as_json)
+        answering = self._manager.handle_request(
             scope, replay(body, receive), _with_version(send) if opens else send
         )
+        if as_json and not has_sessions:
+            await _unless_client_leaves(answering, receive)
+        else:
+            await answering
 
     def _without_session(self, headers: Headers) -> JSONResponse | None:
         session = headers.get("mcp-session-id")
@@ -205,6 +220,27 @@ def _trimmed(scope: Scope) -> Scope:
     """White space around a header's value is no part of it (RFC 9110, 5.5), but httptools leaves what is
     at the end, and the newer wire compares header and body."""
     return {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
+
+
+async def _unless_client_leaves(answering: Awaitable[None], receive: Receive) -> None:
+    """On the wire without sessions a client cancels by hanging up. A quick answer pays for a timer alone;
+    the SDK watches too, but only where it may answer by SSE, which costs every call."""
+    loop = asyncio.get_running_loop()
+    watching: list[asyncio.Task[None]] = []
+    with anyio.CancelScope() as scope:
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            scope.cancel()
+
+        timer = loop.call_later(_WATCH_AFTER_S, lambda: watching.append(loop.create_task(watch())))
+        try:
+            await answering
+        finally:
+            timer.cancel()
+            for task in watching:
+                task.cancel()
 
 
 def _unacceptable(method: str, accept: str) -> JSONResponse | None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, TypeVar
 
-from contextd.adapters.sqlite.schema import connect
+from contextd.adapters.sqlite.schema import REMEDY, connect
 from contextd.domain.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -41,7 +41,9 @@ class Readers:
             connection.execute("COMMIT")
         except sqlite3.Error as error:
             connection.close()
-            raise StoreUnavailable(f"the store file {path.name} does not answer ({error})") from error
+            raise StoreUnavailable(
+                f"the store file {path.name} does not answer ({error})", REMEDY
+            ) from error
         except BaseException:
             connection.close()
             raise

@@ -9,6 +9,7 @@ from typing import Final
 from contextd.domain.errors import StoreUnavailable
 
 BUSY_TIMEOUT_MS: Final = 15_000
+REMEDY: Final = "check that contextd may write to CONTEXTD_DATA_DIR and that the disk has room"
 
 RECORDS: Final = (
     """
@@ -64,11 +65,25 @@ def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
         connection = sqlite3.connect(
             path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
         )
-        _tune(connection)
-        _migrate(connection, path, migrations)
+        try:
+            _refuse_newer(connection, path, migrations)
+            _tune(connection)
+            _migrate(connection, migrations)
+        except BaseException:
+            connection.close()
+            raise
     except sqlite3.Error as error:
-        raise StoreUnavailable(f"the store file {path.name} does not open ({error})") from error
+        raise StoreUnavailable(f"the store file {path.name} does not open ({error})", REMEDY) from error
     return connection
+
+
+def _refuse_newer(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
+    """Before anything else, because even to tune a file is to change it."""
+    if _version(connection) > len(migrations):
+        raise StoreUnavailable(
+            f"the store file {path.name} was written by a newer contextd",
+            "upgrade contextd, or set CONTEXTD_DATA_DIR to another folder",
+        )
 
 
 def _tune(connection: sqlite3.Connection) -> None:
@@ -94,15 +109,9 @@ def _enter_wal(connection: sqlite3.Connection) -> None:
             return
 
 
-def _migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
-    version = _version(connection)
-    if version == len(migrations):
+def _migrate(connection: sqlite3.Connection, migrations: Sequence[str]) -> None:
+    if _version(connection) == len(migrations):
         return
-    if version > len(migrations):
-        raise StoreUnavailable(
-            f"the store file {path.name} was written by a newer contextd",
-            "upgrade contextd, or set CONTEXTD_DATA_DIR to another folder",
-        )
     connection.execute("BEGIN IMMEDIATE")
     try:
         for script in migrations[_version(connection) :]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeVar
 
-from contextd.adapters.sqlite.schema import connect
+from contextd.adapters.sqlite.schema import REMEDY, connect
 from contextd.domain.errors import StoreUnavailable
 
 T = TypeVar("T")
@@ -151,4 +151,5 @@ def _attempt(connection: sqlite3.Connection, job: _Job) -> tuple[Any, BaseExcept
 
 
 def _unavailable(path: Path, error: sqlite3.Error | OSError) -> StoreUnavailable:
-    return StoreUnavailable(f"the store file {path.name} refused a write ({error})")
+    reason = error.strerror if isinstance(error, OSError) else error
+    return StoreUnavailable(f"the store file {path.name} refused a write ({reason})", REMEDY)
