@@ -216,6 +216,11 @@ class EmbedderUnavailable(Unavailable):
     hint = "check EMBEDDING_BASE_URL; records are kept and embedded when it is back"
 
 
+class LanguageModelUnavailable(Unavailable):
+    id = "SRV_005"
+    hint = "check CONTEXTD_LLM_BASE_URL and the daily token cap; answers are made without it meanwhile"
+
+
 class Draining(Unavailable):
     id = "SRV_004"
     hint = "connect again: the daemon is shutting down or restarting"

@@ -131,8 +131,84 @@ class Event:
     cache_misses: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class ToolTally:
+    """The events of one tool within a time, added up."""
+
+    tool: str
+    calls: int
+    ok: int
+    duration_ms: float
+    tokens_out: int
+    cache_hits: int
+    cache_misses: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tallies:
+    tools: tuple[ToolTally, ...]
+    sessions: int
+
+
 class EventLog(Protocol):
+    """Finished calls. Old ones are rolled up by day, so the log stays bounded and sums stay right."""
+
     async def append(self, events: Sequence[Event]) -> None: ...
+
+    async def tallies(self, since: datetime | None, until: datetime | None, project: str | None) -> Tallies:
+        """Sums over `since <= at < until`, of one project if its key is given."""
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Something was used, and how that went: `good` None while it is not known."""
+
+    subject: str
+    at: datetime
+    good: bool | None = None
+    source: str = "caller"
+    """`caller` says so, or `machine` saw it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The outcomes of one subject, added up."""
+
+    uses: int = 0
+    good: int = 0
+    bad: int = 0
+    last: datetime | None = None
+
+    @property
+    def success_rate(self) -> float | None:
+        """None while nothing is known: never an invented figure."""
+        known = self.good + self.bad
+        return self.good / known if known else None
+
+
+class OutcomeLog(Protocol):
+    """What was used and how it went, for whatever has an id. Counts are added up from what was noted."""
+
+    async def note(self, outcomes: Sequence[Outcome]) -> None:
+        """Durable when it returns."""
+
+    async def usage(self, subjects: Sequence[str]) -> dict[str, Usage]:
+        """For each subject; an empty Usage for one that was never used."""
+
+    async def forget(self, subject: str) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class LanguageModel(Protocol):
+    """An LLM that may help and is never needed. Raises LanguageModelUnavailable."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def complete(self, instructions: str, question: str) -> str: ...
 
     async def close(self) -> None: ...
 

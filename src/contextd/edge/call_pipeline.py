@@ -63,6 +63,7 @@ class CallPipeline:
         self._telemetry = telemetry
         self._clock = clock
         self._in_flight: set[asyncio.Task[Any]] = set()
+        self._cut_off: set[asyncio.Task[Any]] = set()
         self._draining = False
 
     async def call(self, name: str, arguments: object, caller: Caller) -> Answer:
@@ -81,6 +82,11 @@ class CallPipeline:
                 except Fault as fault:
                     span.fail(fault.id)
                     raise
+        except asyncio.CancelledError:
+            if task not in self._cut_off:
+                raise
+            task.uncancel()
+            raise Draining from None
         finally:
             if outermost:
                 self._in_flight.discard(task)
@@ -161,6 +167,7 @@ class CallPipeline:
         if not waiting:
             return 0
         _, late = await asyncio.wait(waiting, timeout=seconds)
+        self._cut_off = late
         for task in late:
             task.cancel()
         with suppress(TimeoutError):

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import logging
+import math
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 from mcp.server.stdio import stdio_server
@@ -16,12 +18,17 @@ from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.http_app import HttpApp
 from contextd.edge.mcp_library import Library
 from contextd.edge.mcp_server import McpFace
+from contextd.edge.stdin_lines import StdinLines
 from contextd.settings import Settings
 from contextd.wiring import House, open_house
 
 logger = logging.getLogger(__name__)
 
+_END_WITHIN_S: Final = 4.2
+"""From the signal on; supervisors are promised five seconds."""
+_WRITE_ANSWERS_S: Final = 0.4
 _CLOSE_CONNECTIONS_S: Final = 1
+_FLUSH_S: Final = 2.0
 
 
 def pipeline_of(house: House) -> CallPipeline:
@@ -64,14 +71,39 @@ async def serve_http(house: House, announce: Callable[[str], None]) -> None:
                 limit_concurrency=None,
             )
         )
-        async with app.running():
-            ending = _on_signal(lambda: _drain(pipeline, server, settings.drain_s))
-            announce(_address(listener, settings.http_host))
-            try:
-                await server.serve(sockets=[listener])
-            finally:
-                ending()
+        stopped = asyncio.Event()
+        ends_by = math.inf
+
+        async def stop() -> None:
+            nonlocal ends_by
+            ends_by = time.monotonic() + _END_WITHIN_S
+            await _drain(pipeline, settings.drain_s)
+            stopped.set()
+
+        undo = _on_signal(stop)
+        announce(_address(listener, settings.http_host))
+        try:
+            await _serve_until(stopped, server, app, listener)
+        finally:
+            undo()
+        # What is left to send may take what is left of the time, and no more.
+        await asyncio.to_thread(house.telemetry.close, min(_FLUSH_S, max(0.2, ends_by - time.monotonic())))
     logger.info("stopped")
+
+
+async def _serve_until(
+    stopped: asyncio.Event, server: uvicorn.Server, app: HttpApp, listener: socket.socket
+) -> None:
+    """First nobody new comes in and answers are written; then sessions end, and with them the streams
+    that clients hold open; then the connections close."""
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    async with app.running():
+        waiting = asyncio.create_task(stopped.wait())
+        await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        server.should_exit = True
+        await asyncio.wait({serving}, timeout=_WRITE_ANSWERS_S)
+    await serving
 
 
 async def serve_stdio(house: House) -> None:
@@ -80,32 +112,26 @@ async def serve_stdio(house: House) -> None:
         pipeline = pipeline_of(house)
         library = Library(house.registry, house.checkpoints, house.collections)
         server = McpFace(pipeline, library, "stdio").server()
-        serving = asyncio.current_task()
-        assert serving is not None
+        lines = StdinLines()
 
         async def stop() -> None:
-            await pipeline.drain(house.settings.drain_s)
-            serving.cancel()
+            await _drain(pipeline, house.settings.drain_s)
+            lines.end()
 
-        ending = _on_signal(stop)
+        undo = _on_signal(stop)
         try:
-            async with stdio_server() as (read, write):
+            # The SDK asks for no more of its standard input than that it gives lines.
+            async with stdio_server(stdin=cast(Any, lines)) as (read, write):
                 await server.run(read, write, server.create_initialization_options())
-        except asyncio.CancelledError:
-            # Our own `stop`: the way out of a read that would wait forever.
-            serving.uncancel()
         finally:
-            ending()
+            undo()
 
 
-async def _drain(pipeline: CallPipeline, server: uvicorn.Server, seconds: float) -> None:
+async def _drain(pipeline: CallPipeline, seconds: float) -> None:
     logger.info("stopping: calls in flight may finish within %g s", seconds)
     late = await pipeline.drain(seconds)
     if late:
         logger.warning("%d calls did not finish in time and were cut off", late)
-    # One turn of the loop for the answers to be written before connections are closed.
-    await asyncio.sleep(0.05)
-    server.should_exit = True
 
 
 def _on_signal(stop: Callable[[], Any]) -> Callable[[], None]:
@@ -134,6 +160,8 @@ def _listen(settings: Settings) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, settings.http_port))
+        # Already here, because its address is told before the server takes over.
+        listener.listen()
     except OSError as error:
         listener.close()
         raise Misconfigured(

@@ -166,7 +166,7 @@ def tool_on_the_wire(tool: AnyTool) -> types.Tool:
         name=tool.name,
         description=tool.description,
         input_schema=dict(tool.input_schema),
-        output_schema=dict(tool.output_schema),
+        output_schema=_or_a_fault(tool.output_schema),
         annotations=types.ToolAnnotations(
             read_only_hint=tool.read_only,
             destructive_hint=tool.destructive,
@@ -174,6 +174,14 @@ def tool_on_the_wire(tool: AnyTool) -> types.Tool:
             open_world_hint=False,
         ),
     )
+
+
+def _or_a_fault(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Clients of the official TypeScript SDK hold failed calls, too, against the schema. If it knew answers
+    only, they would complain about the schema and never show the fault."""
+    rest = {name: part for name, part in schema.items() if name != "required"}
+    answer, fault = schema.get("required", []), ["category", "code", "message"]
+    return {**rest, "anyOf": [{"required": answer}, {"required": fault}]}
 
 
 def _tool_result(

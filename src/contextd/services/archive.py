@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 from contextd.domain.callers import Caller
 from contextd.domain.errors import NotFound
@@ -32,6 +32,8 @@ from contextd.services.embedding import Embeddings
 from contextd.services.projects import permitted
 
 T = TypeVar("T")
+Place: TypeAlias = str | Project | None
+"""A project's path; SHARED; or None for every project that the caller may read."""
 _LONG: Final = 20_000
 
 
@@ -77,10 +79,22 @@ class Archive:
         caller.tally.project = key
         return record
 
+    async def remove(self, record: Record) -> bool:
+        """Whether it was there. The caller has fetched it, and so may."""
+        with self._timed("delete"):
+            return bool(await self._store.delete(record.project, [record.id]))
+
     async def page(
-        self, caller: Caller, kind: str, project_path: str | None, order: Order, offset: int, limit: int
+        self,
+        caller: Caller,
+        kind: str,
+        place: Place,
+        order: Order,
+        offset: int,
+        limit: int,
+        tags: Sequence[str] = (),
     ) -> Page:
-        filter = Filter(kinds=(kind,), projects=await self._scope(caller, project_path))
+        filter = Filter(kinds=(kind,), projects=self._scope(caller, place), tags=tuple(tags))
         with self._timed("page"):
             return await self._store.page(filter, order, offset, limit)
 
@@ -89,12 +103,12 @@ class Archive:
         caller: Caller,
         text: str,
         kinds: tuple[str, ...],
-        project_path: str | None,
+        place: Place,
         tags: Sequence[str],
         limit: int,
         fusion: Fusion,
     ) -> list[Hit]:
-        filter = Filter(kinds=kinds, projects=await self._scope(caller, project_path), tags=tuple(tags))
+        filter = Filter(kinds=kinds, projects=self._scope(caller, place), tags=tuple(tags))
         clean = self._scrubber.scrub(text).text
         embedding = await self._embeddings.query(clean, caller.tally)
         with self._timed("search"):
@@ -125,10 +139,12 @@ class Archive:
 
     # --- inside -----------------------------------------------------------------------
 
-    async def _scope(self, caller: Caller, project_path: str | None) -> tuple[Project, ...] | None:
+    def _scope(self, caller: Caller, place: Place) -> tuple[Project, ...] | None:
         """The drawers that a query covers: one, or every one that the caller may read."""
-        if project_path is not None:
-            return (self.project(caller, project_path),)
+        if isinstance(place, Project):
+            return (place,)
+        if place is not None:
+            return (self.project(caller, place),)
         if caller.principal.projects is None:
             return None
         return tuple(Project(key, "") for key in sorted(caller.principal.projects))

@@ -1,6 +1,7 @@
 """The default store: one SQLite file a project, one shared, and an exact scan in memory."""
 
 from contextd.adapters.sqlite.events import SqliteEventLog
+from contextd.adapters.sqlite.outcomes import SqliteOutcomeLog
 from contextd.adapters.sqlite.store import SqliteStore
 
-__all__ = ["SqliteEventLog", "SqliteStore"]
+__all__ = ["SqliteEventLog", "SqliteOutcomeLog", "SqliteStore"]

@@ -56,6 +56,13 @@ EVENTS: Final = (
     );
     CREATE INDEX events_at ON events (at);
     """,
+    """
+    CREATE TABLE outcomes (
+        seq INTEGER PRIMARY KEY, subject TEXT NOT NULL, at INTEGER NOT NULL, good INTEGER,
+        source TEXT NOT NULL
+    );
+    CREATE INDEX outcomes_subject ON outcomes (subject);
+    """,
 )
 
 

@@ -1,0 +1,57 @@
+"""What was used and how it went, beside the analytics events."""
+
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from contextd.adapters.sqlite.readers import Readers
+from contextd.adapters.sqlite.rows import from_micros, to_micros
+from contextd.adapters.sqlite.schema import EVENTS
+from contextd.adapters.sqlite.writer import Writer
+from contextd.domain.ports import Outcome, Usage
+
+
+class SqliteOutcomeLog:
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "analytics.db"
+        self._writer = Writer(EVENTS)
+        self._readers = Readers(EVENTS)
+
+    async def note(self, outcomes: Sequence[Outcome]) -> None:
+        values = [(o.subject, to_micros(o.at), o.good, o.source) for o in outcomes]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(
+                "INSERT INTO outcomes (subject, at, good, source) VALUES (?, ?, ?, ?)", values
+            )
+
+        await self._writer.run(self._path, work)
+
+    async def usage(self, subjects: Sequence[str]) -> dict[str, Usage]:
+        def work() -> dict[str, Usage]:
+            found = dict.fromkeys(subjects, Usage())
+            if not subjects or not self._path.exists():
+                return found
+            with self._readers.connection(self._path) as connection:
+                for subject in found:
+                    uses, good, known, last = connection.execute(
+                        "SELECT count(*), coalesce(sum(good), 0), count(good), max(at)"
+                        " FROM outcomes WHERE subject = ?",
+                        (subject,),
+                    ).fetchone()
+                    if uses:
+                        found[subject] = Usage(uses, good, known - good, from_micros(last))
+            return found
+
+        return await self._readers.run(work)
+
+    async def forget(self, subject: str) -> None:
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM outcomes WHERE subject = ?", (subject,))
+
+        if self._path.exists():
+            await self._writer.run(self._path, work)
+
+    async def close(self) -> None:
+        await self._writer.close()
+        await self._readers.close()
