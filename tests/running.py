@@ -149,3 +149,57 @@ def _wait_for_address(process: subprocess.Popen[str], log: list[str]) -> str:
             return found.group(1)
     process.wait(timeout=5)
     raise AssertionError("the daemon did not start:\n" + "".join(log))
+
+
+KEYWORD_ONLY = {"EMBEDDING_BASE_URL": "http://127.0.0.1:9/v1", "EMBEDDING_MODEL": "none"}
+"""Settings for a daemon that needs no model: nobody listens there, and saving goes on without."""
+
+
+@dataclass
+class Stdio:
+    """A client of `contextd mcp`, one call after the other."""
+
+    process: subprocess.Popen[str]
+    asked: int = 0
+
+    def tell(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        self.asked += 1
+        self.tell({"id": self.asked, "method": method, "params": params})
+        for line in self.process.stdout:
+            message: dict[str, Any] = json.loads(line)
+            if message.get("id") == self.asked:
+                return message
+        raise AssertionError("the server ended without an answer")
+
+    def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        return structured(self.ask("tools/call", {"name": tool, "arguments": arguments}))
+
+
+@contextmanager
+def running_stdio(data_dir: Path, **settings: str) -> Iterator[Stdio]:
+    """Start, shake hands, and end it whatever happened. Its log goes where pytest's goes."""
+    process = subprocess.Popen(
+        command("mcp"),
+        env=environment(data_dir, **{"CONTEXTD_LOG_LEVEL": "error", **settings}),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    client = Stdio(process)
+    try:
+        client.ask("initialize", initialize_params())
+        client.tell({"method": "notifications/initialized"})
+        yield client
+    finally:
+        process.kill()
+        process.wait(timeout=15)
+        for pipe in (process.stdin, process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()

@@ -16,7 +16,7 @@ from contextd.domain.errors import Misconfigured
 from contextd.domain.ports import Embedder, Store
 from contextd.scrubbing.rules import RULES, Rule
 from contextd.settings import Settings
-from contextd.tools import checkpoints, collections, status
+from contextd.tools import analytics, checkpoints, collections, status
 from contextd.tools.declaration import AnyTool
 
 GROUP: Final = "contextd.plugins"
@@ -55,7 +55,7 @@ def load_extensions(modules: tuple[str, ...] = ()) -> Extensions:
 
 def _built_in() -> Extensions:
     return Extensions(
-        tools=[*checkpoints.TOOLS, *collections.TOOLS, *status.TOOLS],
+        tools=[*analytics.TOOLS, *checkpoints.TOOLS, *collections.TOOLS, *status.TOOLS],
         stores={"sqlite": _sqlite, "qdrant": _qdrant},
         embedders={"minilm": _minilm, "remote": _remote},
         scrub_rules=list(RULES),

@@ -69,11 +69,11 @@ def _names(value: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in value.split(",") if name.strip())
 
 
-def _seconds(value: str) -> float:
-    seconds = float(value)
-    if not 0 < seconds < 1e6:
-        raise ValueError("use a number of seconds greater than 0")
-    return seconds
+def _positive(value: str) -> float:
+    number = float(value)
+    if not 0 < number < 1e9:
+        raise ValueError("use a number greater than 0")
+    return number
 
 
 def _choice(*allowed: str) -> Callable[[str], str]:
@@ -166,10 +166,19 @@ class Settings:
         "which groups of tools are listed; unlisted ones still answer",
     )
     session_idle_s: float = _setting(
-        "CONTEXTD_SESSION_IDLE_S", 1800.0, _seconds, "an MCP session without requests ends after this"
+        "CONTEXTD_SESSION_IDLE_S", 1800.0, _positive, "an MCP session without requests ends after this"
     )
     drain_s: float = _setting(
-        "CONTEXTD_DRAIN_S", 3.5, _seconds, "how long calls in flight may finish at shutdown"
+        "CONTEXTD_DRAIN_S", 3.5, _positive, "how long calls in flight may finish at shutdown"
+    )
+    usd_per_million_tokens: float | None = _setting(
+        "CONTEXTD_USD_PER_MILLION_TOKENS", None, _positive, "price of a million tokens, for analytics_get"
+    )
+    tokens_per_minute: float | None = _setting(
+        "CONTEXTD_TOKENS_PER_MINUTE",
+        None,
+        _positive,
+        "tokens that an agent reads a minute, for analytics_get",
     )
     plugins: tuple[str, ...] = _setting("CONTEXTD_PLUGINS", (), _names, "modules to load as plugins")
     sources: tuple[Source, ...] = ()

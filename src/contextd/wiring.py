@@ -8,7 +8,7 @@ from typing import Final
 
 from contextd import __version__
 from contextd.adapters.clock import SystemClock
-from contextd.adapters.sqlite import SqliteEventLog
+from contextd.adapters.sqlite import SqliteEventLog, SqliteOutcomeLog
 from contextd.adapters.telemetry import ObservedTelemetry, make_telemetry
 from contextd.adapters.token_vault import TokenFile
 from contextd.adapters.tokens import O200kCounter
@@ -18,7 +18,7 @@ from contextd.domain.ports import Clock, Scrubber, Store, TokenCounter, TokenVau
 from contextd.domain.records import Content
 from contextd.plugins import Extensions, load_extensions
 from contextd.scrubbing.scrubber import SecretScrubber
-from contextd.services.analytics import Analytics
+from contextd.services.analytics import Analytics, Rates
 from contextd.services.archive import Archive
 from contextd.services.checkpoints import Checkpoints
 from contextd.services.collections import Collections
@@ -65,11 +65,21 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
     checkpoints = Checkpoints(archive)
     collections = Collections(archive)
     health = Health(store, embeddings, clock, __version__, lambda: len(registry))
+    tokens = O200kCounter()
+    outcomes = SqliteOutcomeLog(settings.data_dir)
+    analytics = Analytics(
+        SqliteEventLog(settings.data_dir),
+        outcomes,
+        clock,
+        Rates(settings.usd_per_million_tokens, settings.tokens_per_minute),
+        lambda: tokens.count(registry.listing()),
+    )
     limit = settings.rate_limit
     return House(
         settings=settings,
         registry=registry,
         services={
+            Analytics: analytics,
             Checkpoints: checkpoints,
             Collections: collections,
             Health: health,
@@ -78,11 +88,11 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
         checkpoints=checkpoints,
         collections=collections,
         health=health,
-        analytics=Analytics(SqliteEventLog(settings.data_dir)),
+        analytics=analytics,
         embeddings=embeddings,
         store=store,
         scrubber=scrubber,
-        tokens=O200kCounter(),
+        tokens=tokens,
         vault=TokenFile(settings.data_dir / "tokens.json"),
         telemetry=telemetry,
         clock=clock,

@@ -35,6 +35,8 @@ class Tally:
     project: str | None = None
     cache_hits: int = 0
     cache_misses: int = 0
+    kept_out: list[str] = field(default_factory=list)
+    """Texts that the same call at full detail would have answered besides."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,13 @@
 """Ids that sort by time and name their drawer, so that a record is found without a search."""
 
+import re
 import secrets
 from datetime import datetime
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+# A drawer's key becomes a file's name: nothing but these characters may pass.
+_OURS = re.compile(r"[a-z]+-([a-z0-9]{1,32})-[a-z0-9.]{1,64}")
 
 
 def new_id(prefix: str, drawer: str, at: datetime) -> str:
@@ -13,8 +17,8 @@ def new_id(prefix: str, drawer: str, at: datetime) -> str:
 
 def drawer_of(id: str) -> str | None:
     """The drawer's key inside an id, or None when it is not an id of ours."""
-    parts = id.split("-")
-    return parts[1] if len(parts) == 3 and all(parts) else None
+    found = _OURS.fullmatch(id)
+    return found.group(1) if found else None
 
 
 def _base32(number: int, width: int) -> str:

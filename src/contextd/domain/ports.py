@@ -127,6 +127,8 @@ class Event:
     """`ok`, or the id of the fault."""
     duration_ms: float
     tokens_out: int
+    tokens_kept_out: int = 0
+    """Of what the same call at full detail would have answered besides."""
     cache_hits: int = 0
     cache_misses: int = 0
 
@@ -140,6 +142,7 @@ class ToolTally:
     ok: int
     duration_ms: float
     tokens_out: int
+    tokens_kept_out: int
     cache_hits: int
     cache_misses: int
 
@@ -196,6 +199,9 @@ class OutcomeLog(Protocol):
 
     async def usage(self, subjects: Sequence[str]) -> dict[str, Usage]:
         """For each subject; an empty Usage for one that was never used."""
+
+    async def total(self, since: datetime | None, until: datetime | None, project: str | None) -> Usage:
+        """Of all subjects over `since <= at < until`; of one project's if its key is given."""
 
     async def forget(self, subject: str) -> None: ...
 

@@ -16,7 +16,6 @@ from contextd.edge.call_pipeline import Answer, CallPipeline
 from contextd.edge.error_map import as_jsonrpc, body, codes
 from contextd.edge.guard import principal_of
 from contextd.edge.mcp_library import Library
-from contextd.edge.mcp_server import tool_on_the_wire
 from contextd.edge.openapi import openapi, reference_page
 from contextd.edge.request_body import parse_json, read_body
 from contextd.tools.declaration import Input
@@ -84,10 +83,7 @@ class Automation:
         return await self._pipeline.call(name, arguments, _caller(request))
 
     async def _list(self, request: Request) -> Response:
-        tools = [tool_on_the_wire(tool) for tool in self._pipeline.registry.listed]
-        return JSONResponse(
-            {"tools": [tool.model_dump(by_alias=True, exclude_none=True) for tool in tools]}
-        )
+        return JSONResponse({"tools": [tool.listing for tool in self._pipeline.registry.listed]})
 
     async def _resources(self, request: Request) -> Response:
         try:

@@ -125,6 +125,7 @@ class CallPipeline:
                         outcome=outcome,
                         duration_ms=elapsed * 1000,
                         tokens_out=tokens,
+                        tokens_kept_out=sum(self._tokens.count(text) for text in caller.tally.kept_out),
                         cache_hits=caller.tally.cache_hits,
                         cache_misses=caller.tally.cache_misses,
                     )

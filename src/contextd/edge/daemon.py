@@ -24,9 +24,9 @@ from contextd.wiring import House, open_house
 
 logger = logging.getLogger(__name__)
 
-_END_WITHIN_S: Final = 4.2
+_END_WITHIN_S: Final = 4.0
 """From the signal on; supervisors are promised five seconds."""
-_WRITE_ANSWERS_S: Final = 0.4
+_WRITE_ANSWERS_S: Final = 0.2
 _CLOSE_CONNECTIONS_S: Final = 1
 _FLUSH_S: Final = 2.0
 

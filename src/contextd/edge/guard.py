@@ -63,9 +63,8 @@ class Guard:
         """Browsers name the page's origin; other clients send none. Our own pages may call us."""
         if origin is None or origin in self._origins:
             return
-        page = urlsplit(origin)
-        is_web = page.scheme in ("http", "https")
-        if not is_web or (page.hostname not in _LOOPBACK_NAMES and page.netloc != host):
+        name, place = _origin_parts(origin)
+        if name not in _LOOPBACK_NAMES and (not place or place != host):
             raise WrongOrigin("a web page of another origin may not call this daemon")
 
     def _admit(self, scope: Scope, authorization: str | None) -> None:
@@ -83,6 +82,16 @@ class Guard:
         scope[_PRINCIPAL] = Principal(token.name, projects)
         # The SDK binds a session to the user that opened it.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=token.name, scopes=[]))
+
+
+def _origin_parts(origin: str) -> tuple[str, str]:
+    """Its host's name, and the host with the port; both empty for what is no web origin."""
+    try:
+        page = urlsplit(origin)
+        name = page.hostname or ""
+    except ValueError:
+        return "", ""
+    return (name, page.netloc) if page.scheme in ("http", "https") else ("", "")
 
 
 @lru_cache(64)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 from uuid import uuid4
 
@@ -28,7 +29,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from contextd.domain.ports import Telemetry
@@ -113,6 +114,20 @@ class SessionTransport(StreamableHTTPServerTransport):
         _answer_as_json.set(False)
         async with super().connect() as streams:
             yield streams
+
+    def _create_error_response(
+        self,
+        error_message: str,
+        status_code: HTTPStatus,
+        error_code: int = INVALID_REQUEST,
+        headers: dict[str, str] | None = None,
+    ) -> Response:
+        """The SDK repeats what was sent, with its parser's own words: say it in ours."""
+        if error_message.startswith("Validation error"):
+            error_message, error_code = "Invalid Request: send one JSON-RPC 2.0 message", INVALID_REQUEST
+        elif error_message.startswith("Parse error"):
+            error_message = "Parse error: the body is not JSON"
+        return super()._create_error_response(error_message, status_code, error_code, headers)
 
     async def _mint_priming_event(self, stream_id: str, protocol_version: str) -> dict[str, Any] | None:
         self._events.open(stream_id)

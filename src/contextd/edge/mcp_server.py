@@ -22,7 +22,6 @@ from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.error_map import INVALID_PARAMS, SPEAKS_TOOL_ERRORS_SINCE, as_jsonrpc, body
 from contextd.edge.guard import principal_of
 from contextd.edge.mcp_library import Library
-from contextd.tools.declaration import AnyTool
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +92,7 @@ class McpFace:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         return types.ListToolsResult(
-            tools=[tool_on_the_wire(tool) for tool in self._pipeline.registry.listed]
+            tools=[types.Tool.model_validate(tool.listing) for tool in self._pipeline.registry.listed]
         )
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -159,29 +158,6 @@ class McpFace:
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         return await self._library.complete(params.ref, params.argument, self._caller(ctx))
-
-
-def tool_on_the_wire(tool: AnyTool) -> types.Tool:
-    return types.Tool(
-        name=tool.name,
-        description=tool.description,
-        input_schema=dict(tool.input_schema),
-        output_schema=_or_a_fault(tool.output_schema),
-        annotations=types.ToolAnnotations(
-            read_only_hint=tool.read_only,
-            destructive_hint=tool.destructive,
-            idempotent_hint=tool.idempotent,
-            open_world_hint=False,
-        ),
-    )
-
-
-def _or_a_fault(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Clients of the official TypeScript SDK hold failed calls, too, against the schema. If it knew answers
-    only, they would complain about the schema and never show the fault."""
-    rest = {name: part for name, part in schema.items() if name != "required"}
-    answer, fault = schema.get("required", []), ["category", "code", "message"]
-    return {**rest, "anyOf": [{"required": answer}, {"required": fault}]}
 
 
 def _tool_result(

@@ -2,20 +2,107 @@
 
 import asyncio
 import logging
-from typing import Final
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Final, Literal
 
 from contextd.domain.errors import StoreUnavailable
-from contextd.domain.ports import Event, EventLog
+from contextd.domain.ports import Clock, Event, EventLog, OutcomeLog, Tallies, Usage
 
 logger = logging.getLogger(__name__)
 
 _EVERY_S: Final = 1.0
 _MOST_WAITING: Final = 10_000
 
+Period = Literal["daily", "weekly", "monthly", "all-time"]
+_PERIODS: Final[Mapping[Period, timedelta | None]] = {
+    "daily": timedelta(days=1),
+    "weekly": timedelta(days=7),
+    "monthly": timedelta(days=30),
+    "all-time": None,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What the person who pays says a token is worth; None where nobody said."""
+
+    usd_per_million_tokens: float | None = None
+    tokens_per_minute: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    since: datetime | None
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """`net` is what was kept out less what contextd itself put in: its answers and its schemas."""
+
+    answered: int
+    kept_out: int
+    schemas: int
+
+    @property
+    def net(self) -> int:
+        return self.kept_out - self.answered - self.schemas
+
+    @property
+    def reduction_pct(self) -> float | None:
+        whole = self.answered + self.kept_out
+        return 100 * self.kept_out / whole if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    span: Span
+    tallies: Tallies
+    tokens: Tokens
+    feedback: Usage
+    rates: Rates
+
+    @property
+    def time_saved_min(self) -> float | None:
+        per_minute = self.rates.tokens_per_minute
+        return self.tokens.kept_out / per_minute if per_minute else None
+
+    @property
+    def cost_saved_usd(self) -> float | None:
+        price = self.rates.usd_per_million_tokens
+        return self.tokens.net * price / 1_000_000 if price else None
+
+    def mean_ms(self, tools: Callable[[str], bool]) -> float | None:
+        meant = [tally for tally in self.tallies.tools if tools(tally.tool)]
+        calls = sum(tally.calls for tally in meant)
+        return sum(tally.duration_ms for tally in meant) / calls if calls else None
+
+    @property
+    def success_rate(self) -> float | None:
+        return _share(sum(t.ok for t in self.tallies.tools), sum(t.calls for t in self.tallies.tools))
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        hits = sum(t.cache_hits for t in self.tallies.tools)
+        return _share(hits, hits + sum(t.cache_misses for t in self.tallies.tools))
+
 
 class Analytics:
-    def __init__(self, log: EventLog) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        outcomes: OutcomeLog,
+        clock: Clock,
+        rates: Rates,
+        schema_tokens: Callable[[], int],
+    ) -> None:
         self._log = log
+        self._outcomes = outcomes
+        self._clock = clock
+        self._rates = rates
+        self._schema_tokens = schema_tokens
         self._waiting: list[Event] = []
         self._lost = 0
 
@@ -40,6 +127,27 @@ class Analytics:
             logger.warning("%d analytics events were dropped", self._lost)
             self._lost = 0
 
+    async def report(self, span: Span, project: str | None) -> Report:
+        """Added up from what was recorded, calls that just ended included."""
+        await self.flush()
+        tallies = await self._log.tallies(span.since, span.until, project)
+        tokens = Tokens(
+            answered=sum(tally.tokens_out for tally in tallies.tools),
+            kept_out=sum(tally.tokens_kept_out for tally in tallies.tools),
+            schemas=tallies.sessions * self._schema_tokens(),
+        )
+        feedback = await self._outcomes.total(span.since, span.until, project)
+        return Report(span, tallies, tokens, feedback, self._rates)
+
+    def span(self, period: Period, start: date | None, end: date | None) -> Span:
+        """The period up to now; a date that is given takes the place of its end of it."""
+        now = self._clock.now()
+        until = now if end is None else datetime.combine(end + timedelta(days=1), time.min, UTC)
+        if start is not None:
+            return Span(datetime.combine(start, time.min, UTC), until)
+        length = _PERIODS[period]
+        return Span(None if length is None else until - length, until)
+
     async def keep_flushing(self) -> None:
         """Runs until cancelled."""
         while True:
@@ -49,3 +157,8 @@ class Analytics:
     async def close(self) -> None:
         await self.flush()
         await self._log.close()
+        await self._outcomes.close()
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -36,12 +36,15 @@ def _main_worktree(path: Path) -> Path:
     """
     for root in (path, *path.parents):
         marker = root / ".git"
-        if marker.is_dir():
-            return path
-        if not marker.is_file():
+        try:
+            if marker.is_dir():
+                return path
+            main = _main_root(marker) if marker.is_file() else None
+        except OSError:
+            # A name that no disk takes is a project all the same.
             continue
-        main = _main_root(marker)
-        return main / path.relative_to(root) if main else path
+        if main is not None:
+            return main / path.relative_to(root)
     return path
 
 

@@ -1,5 +1,6 @@
 """Checkpoints, as an agent calls them."""
 
+import json
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -142,7 +143,7 @@ async def checkpoint_search(
         ask.query, caller, ask.project_path, ask.tags, ask.top_k, list(dict.fromkeys(ask.sources))
     )
     return CheckpointsFound(
-        results=[_found(hit, ask.detail) for hit in hits], query=ask.query, top_k=ask.top_k
+        results=[_found(hit, ask.detail, caller) for hit in hits], query=ask.query, top_k=ask.top_k
     )
 
 
@@ -224,6 +225,10 @@ async def checkpoint_restore(
         }
     if ask.level == "full":
         more |= {"content": fields["content"], "state": fields["state"]}
+    whole = ("description", "context", "content", "state")
+    caller.tally.kept_out += [
+        json.dumps(fields[name]) for name in whole if name not in more and fields[name]
+    ]
     return CheckpointRestored(
         id=record.id,
         level=ask.level,
@@ -247,11 +252,12 @@ def _shown(record: Record) -> dict[str, Any]:
     }
 
 
-def _found(hit: Hit, detail: Detail) -> CheckpointFound:
+def _found(hit: Hit, detail: Detail, caller: Caller) -> CheckpointFound:
     shown = _shown(hit.record)
     if detail != "full":
-        shown["context"] = {}
-        shown["description"] = shown["description"][: _PREVIEW if detail == "preview" else 0]
+        kept = _PREVIEW if detail == "preview" else 0
+        caller.tally.kept_out += [shown["description"][kept:], json.dumps(shown["context"])]
+        shown |= {"context": {}, "description": shown["description"][:kept]}
     source: Source = "files" if hit.record.kind == FILE_KIND else "checkpoints"
     return CheckpointFound(**shown, score=hit.score, distance=hit.distance, source=source)
 

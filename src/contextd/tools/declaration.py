@@ -1,8 +1,10 @@
 """What a tool is: one function. Its types become the schema and its docstring the description."""
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -77,6 +79,22 @@ class Tool(Generic[S, I, O]):
         output.pop("additionalProperties", None)
         object.__setattr__(self, "output_schema", output)
 
+    @cached_property
+    def listing(self) -> dict[str, Any]:
+        """The tool as `tools/list` has it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "inputSchema": dict(self.input_schema),
+            "outputSchema": _or_a_fault(self.output_schema),
+            "annotations": {
+                "readOnlyHint": self.read_only,
+                "destructiveHint": self.destructive,
+                "idempotentHint": self.idempotent,
+                "openWorldHint": False,
+            },
+        }
+
 
 AnyTool = Tool[Any, Any, Any]
 
@@ -138,6 +156,18 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._tools)
+
+    def listing(self) -> str:
+        """What a client reads to know the tools, as JSON: the price of being there."""
+        return json.dumps([tool.listing for tool in self.listed], separators=(",", ":"))
+
+
+def _or_a_fault(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Clients of the official TypeScript SDK hold failed calls, too, against the schema. If it knew answers
+    only, they would complain about the schema and never show the fault."""
+    rest = {name: part for name, part in schema.items() if name != "required"}
+    answer, fault = schema.get("required", []), ["category", "code", "message"]
+    return {**rest, "anyOf": [{"required": answer}, {"required": fault}]}
 
 
 def _schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 from contextd.adapters.sqlite.readers import Readers
 from contextd.adapters.sqlite.rows import to_micros
@@ -11,55 +12,61 @@ from contextd.adapters.sqlite.schema import EVENTS
 from contextd.adapters.sqlite.writer import Writer
 from contextd.domain.ports import Event, Tallies, ToolTally
 
+_KEEP: Final = timedelta(days=30)
+"""Younger events are kept one by one, older ones as sums by day."""
+_DAY: Final = 86_400_000_000
+_SUMS: Final = (
+    "sum(calls), sum(ok), sum(duration_ms), sum(tokens_out), sum(tokens_kept_out), sum(cache_hits),"
+    " sum(cache_misses)"
+)
+_AS_DAYS: Final = (
+    "SELECT at, tool, project, 1 AS calls, outcome = 'ok' AS ok, duration_ms, tokens_out, tokens_kept_out,"
+    " cache_hits, cache_misses FROM events"
+)
+
 
 class SqliteEventLog:
     def __init__(self, folder: Path) -> None:
         self._path = folder / "analytics.db"
         self._writer = Writer(EVENTS)
         self._readers = Readers(EVENTS)
+        self._rolled_up: int | None = None
 
     async def append(self, events: Sequence[Event]) -> None:
-        values = [
-            (
-                to_micros(event.at),
-                event.tool,
-                event.project,
-                event.session,
-                event.principal,
-                event.outcome,
-                event.duration_ms,
-                event.tokens_out,
-                event.cache_hits,
-                event.cache_misses,
-            )
-            for event in events
-        ]
+        values = [_row(event) for event in events]
+        horizon = (to_micros(datetime.now(UTC) - _KEEP) // _DAY) * _DAY
 
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(
                 "INSERT INTO events (at, tool, project, session, principal, outcome, duration_ms,"
-                " tokens_out, cache_hits, cache_misses) VALUES (?,?,?,?,?,?,?,?,?,?)",
+                " tokens_out, tokens_kept_out, cache_hits, cache_misses) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
                 values,
             )
+            if self._rolled_up != horizon:
+                _roll_up(connection, horizon)
+                self._rolled_up = horizon
 
         await self._writer.run(self._path, work)
 
     async def tallies(self, since: datetime | None, until: datetime | None, project: str | None) -> Tallies:
-        condition, values = _within(since, until, project)
+        condition, values = within(since, until, project)
 
         def work() -> Tallies:
             if not self._path.exists():
                 return Tallies((), 0)
             with self._readers.connection(self._path) as connection:
                 sums = connection.execute(
-                    "SELECT tool, count(*), sum(outcome = 'ok'), sum(duration_ms), sum(tokens_out),"
-                    f" sum(cache_hits), sum(cache_misses) FROM events WHERE {condition} GROUP BY tool",
+                    f"SELECT tool, {_SUMS} FROM ({_AS_DAYS} UNION ALL SELECT * FROM days)"
+                    f" WHERE {condition} GROUP BY tool",
                     values,
                 ).fetchall()
-                (sessions,) = connection.execute(
+                (recent,) = connection.execute(
                     f"SELECT count(DISTINCT session) FROM events WHERE {condition}", values
                 ).fetchone()
-            return Tallies(tuple(ToolTally(*row) for row in sums), sessions)
+                (older,) = connection.execute(
+                    f"SELECT coalesce(sum(sessions), 0) FROM day_sessions WHERE {condition}", values
+                ).fetchone()
+            return Tallies(tuple(ToolTally(*row) for row in sums), recent + older)
 
         return await self._readers.run(work)
 
@@ -68,9 +75,8 @@ class SqliteEventLog:
         await self._readers.close()
 
 
-def _within(
-    since: datetime | None, until: datetime | None, project: str | None
-) -> tuple[str, list[object]]:
+def within(since: datetime | None, until: datetime | None, project: str | None) -> tuple[str, list[object]]:
+    """The condition on rows that have `at` and `project`."""
     clauses, values = ["1"], list[object]()
     if since is not None:
         clauses.append("at >= ?")
@@ -82,3 +88,35 @@ def _within(
         clauses.append("project = ?")
         values.append(project)
     return " AND ".join(clauses), values
+
+
+def _roll_up(connection: sqlite3.Connection, horizon: int) -> None:
+    """Events before the horizon become one row a day, tool and project."""
+    day = f"(at / {_DAY}) * {_DAY}"
+    connection.execute(
+        f"INSERT INTO day_sessions SELECT {day}, project, count(DISTINCT session) FROM events"
+        f" WHERE at < ? GROUP BY {day}, project",
+        (horizon,),
+    )
+    connection.execute(
+        f"INSERT INTO days SELECT {day}, tool, project, {_SUMS} FROM ({_AS_DAYS}) WHERE at < ?"
+        f" GROUP BY {day}, tool, project",
+        (horizon,),
+    )
+    connection.execute("DELETE FROM events WHERE at < ?", (horizon,))
+
+
+def _row(event: Event) -> tuple[object, ...]:
+    return (
+        to_micros(event.at),
+        event.tool,
+        event.project,
+        event.session,
+        event.principal,
+        event.outcome,
+        event.duration_ms,
+        event.tokens_out,
+        event.tokens_kept_out,
+        event.cache_hits,
+        event.cache_misses,
+    )

@@ -2,13 +2,18 @@
 
 import sqlite3
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
+from typing import Final
 
+from contextd.adapters.sqlite.events import within
 from contextd.adapters.sqlite.readers import Readers
 from contextd.adapters.sqlite.rows import from_micros, to_micros
 from contextd.adapters.sqlite.schema import EVENTS
 from contextd.adapters.sqlite.writer import Writer
 from contextd.domain.ports import Outcome, Usage
+
+_COUNTS: Final = "count(*), coalesce(sum(good), 0), count(good), max(at)"
 
 
 class SqliteOutcomeLog:
@@ -34,14 +39,29 @@ class SqliteOutcomeLog:
                 return found
             with self._readers.connection(self._path) as connection:
                 for subject in found:
-                    uses, good, known, last = connection.execute(
-                        "SELECT count(*), coalesce(sum(good), 0), count(good), max(at)"
-                        " FROM outcomes WHERE subject = ?",
-                        (subject,),
+                    row = connection.execute(
+                        f"SELECT {_COUNTS} FROM outcomes WHERE subject = ?", (subject,)
                     ).fetchone()
-                    if uses:
-                        found[subject] = Usage(uses, good, known - good, from_micros(last))
+                    found[subject] = _usage(row)
             return found
+
+        return await self._readers.run(work)
+
+    async def total(self, since: datetime | None, until: datetime | None, project: str | None) -> Usage:
+        condition, values = within(since, until, None)
+        if project is not None:
+            # A subject's id names its drawer: `mem-<key>-…`.
+            condition += " AND subject LIKE ?"
+            values.append(f"%-{project}-%")
+
+        def work() -> Usage:
+            if not self._path.exists():
+                return Usage()
+            with self._readers.connection(self._path) as connection:
+                row = connection.execute(
+                    f"SELECT {_COUNTS} FROM outcomes WHERE {condition}", values
+                ).fetchone()
+            return _usage(row)
 
         return await self._readers.run(work)
 
@@ -55,3 +75,8 @@ class SqliteOutcomeLog:
     async def close(self) -> None:
         await self._writer.close()
         await self._readers.close()
+
+
+def _usage(row: tuple[int, int, int, int | None]) -> Usage:
+    uses, good, known, last = row
+    return Usage(uses, good, known - good, None if last is None else from_micros(last))

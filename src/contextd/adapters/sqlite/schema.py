@@ -52,18 +52,26 @@ EVENTS: Final = (
     CREATE TABLE events (
         seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, tool TEXT NOT NULL, project TEXT, session TEXT,
         principal TEXT NOT NULL, outcome TEXT NOT NULL, duration_ms REAL NOT NULL,
-        tokens_out INTEGER NOT NULL, cache_hits INTEGER NOT NULL, cache_misses INTEGER NOT NULL
+        tokens_out INTEGER NOT NULL, tokens_kept_out INTEGER NOT NULL,
+        cache_hits INTEGER NOT NULL, cache_misses INTEGER NOT NULL
     );
     CREATE INDEX events_at ON events (at);
-    """,
-    """
+    CREATE TABLE days (
+        at INTEGER NOT NULL, tool TEXT NOT NULL, project TEXT, calls INTEGER NOT NULL, ok INTEGER NOT NULL,
+        duration_ms REAL NOT NULL, tokens_out INTEGER NOT NULL, tokens_kept_out INTEGER NOT NULL,
+        cache_hits INTEGER NOT NULL, cache_misses INTEGER NOT NULL
+    );
+    CREATE INDEX days_at ON days (at);
+    CREATE TABLE day_sessions (at INTEGER NOT NULL, project TEXT, sessions INTEGER NOT NULL);
     CREATE TABLE outcomes (
         seq INTEGER PRIMARY KEY, subject TEXT NOT NULL, at INTEGER NOT NULL, good INTEGER,
         source TEXT NOT NULL
     );
     CREATE INDEX outcomes_subject ON outcomes (subject);
+    CREATE INDEX outcomes_at ON outcomes (at);
     """,
 )
+"""Analytics. `days` holds the sums of events that were rolled up."""
 
 
 def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:

@@ -86,12 +86,8 @@ def tools(as_json: bool, tokens: bool) -> None:
     registry = Registry(tuple(load_extensions().tools))
     if as_json or tokens:
         from contextd.adapters.tokens import O200kCounter
-        from contextd.edge.mcp_server import tool_on_the_wire
 
-        listed = {
-            tool.name: tool_on_the_wire(tool).model_dump_json(by_alias=True, exclude_none=True)
-            for tool in registry
-        }
+        listed = {tool.name: json.dumps(tool.listing, separators=(",", ":")) for tool in registry}
         if as_json:
             click.echo(f"[{','.join(listed.values())}]")
             return

@@ -3,9 +3,11 @@
 import asyncio
 import sys
 from collections.abc import Coroutine, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from contextd.adapters.log_lines import configure_logging
+from contextd.domain.errors import Misconfigured
 from contextd.settings import load_settings
 from contextd.wiring import House, build
 
@@ -15,6 +17,7 @@ T = TypeVar("T")
 def start(overrides: Mapping[str, object] | None = None) -> House:
     """Read the settings, build the house and send the log to standard error. Raises Misconfigured."""
     settings = load_settings(overrides=overrides)
+    _make_folder(settings.data_dir)
     house = build(settings)
     configure_logging(
         settings.log_level,
@@ -26,6 +29,16 @@ def start(overrides: Mapping[str, object] | None = None) -> House:
     for warning in settings.warnings:
         print(f"contextd: {warning}", file=sys.stderr)  # noqa: T201 - a warning to the person who started it
     return house
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise Misconfigured(
+            f"the data folder {folder} cannot be made ({error.strerror})",
+            "set CONTEXTD_DATA_DIR to a folder of yours",
+        ) from error
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

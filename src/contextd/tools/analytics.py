@@ -1,0 +1,138 @@
+"""Analytics, as an agent calls them: counted, never invented."""
+
+from datetime import UTC, date, datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from contextd.domain.callers import Caller
+from contextd.domain.errors import BadFormat
+from contextd.domain.ports import ToolTally
+from contextd.services.analytics import Analytics, Period, Report
+from contextd.services.projects import permitted
+from contextd.tools.declaration import Example, Input, Output, tool
+from contextd.tools.fields import ProjectPath, Score
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _a_day(text: str) -> str:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise PydanticCustomError("bad_format", "must be a date such as 2026-01-31") from None
+    return text
+
+
+Day = Annotated[
+    str,
+    Field(min_length=10, max_length=10),
+    AfterValidator(_a_day),
+    WithJsonSchema({"type": "string", "format": "date", "minLength": 10, "maxLength": 10}),
+]
+
+
+class AnalyticsAsk(Input):
+    period: Period = "weekly"
+    project_path: ProjectPath | None = Field(None, description="Only this project")
+    start_date: Day | None = Field(None, description="YYYY-MM-DD, UTC; instead of the period's beginning")
+    end_date: Day | None = Field(None, description="YYYY-MM-DD, UTC, included")
+
+
+class Feature(Output):
+    feature: str
+    count: int
+    avg_latency_ms: Score
+    success_rate: Score
+
+
+class Performance(Output):
+    avg_search_latency_ms: Score | None
+    avg_checkpoint_latency_ms: Score | None
+    cache_hit_rate: Score | None
+    overall_success_rate: Score | None
+
+
+class Ledger(Output):
+    """Tokens that contextd put into contexts, and kept out of them."""
+
+    answered: int
+    kept_out: int = Field(description="of what the same calls at full detail would have answered besides")
+    schemas: int = Field(description="tools/list, once a session")
+    net: int = Field(description="kept_out - answered - schemas")
+
+
+class AnalyticsGot(Output):
+    period: Period
+    start_date: datetime
+    end_date: datetime
+    total_sessions: int
+    avg_token_reduction_pct: Score | None
+    total_time_saved_min: Score | None = Field(description="null unless CONTEXTD_TOKENS_PER_MINUTE is set")
+    search_precision: Score | None = Field(
+        description="helpful share of the feedback given; null without any"
+    )
+    estimated_cost_save_usd: Score | None = Field(
+        description="of net tokens; null unless CONTEXTD_USD_PER_MILLION_TOKENS is set"
+    )
+    top_features: list[Feature]
+    performance: Performance
+    tokens: Ledger
+
+
+@tool(toolset="system", read_only=True, examples=(Example("this week", {}),))
+async def analytics_get(analytics: Analytics, ask: AnalyticsAsk, caller: Caller) -> AnalyticsGot:
+    """Report use, latency, success and tokens from the recorded calls; what nobody measured is null."""
+    start, end = _date(ask.start_date), _date(ask.end_date)
+    if start and end and end < start:
+        raise BadFormat("end_date", "end_date is before start_date", "give a later end_date")
+    project = permitted(caller, ask.project_path).key if ask.project_path else None
+    report = await analytics.report(analytics.span(ask.period, start, end), project)
+    return AnalyticsGot(
+        period=ask.period,
+        start_date=report.span.since or _EPOCH,
+        end_date=report.span.until,
+        total_sessions=report.tallies.sessions,
+        avg_token_reduction_pct=report.tokens.reduction_pct,
+        total_time_saved_min=report.time_saved_min,
+        search_precision=report.feedback.success_rate,
+        estimated_cost_save_usd=report.cost_saved_usd,
+        top_features=[_feature(tally) for tally in sorted(report.tallies.tools, key=_by_use)],
+        performance=Performance(**_performance(report)),
+        tokens=Ledger(
+            answered=report.tokens.answered,
+            kept_out=report.tokens.kept_out,
+            schemas=report.tokens.schemas,
+            net=report.tokens.net,
+        ),
+    )
+
+
+def _date(text: str | None) -> date | None:
+    return date.fromisoformat(text) if text else None
+
+
+def _by_use(tally: ToolTally) -> tuple[int, str]:
+    return -tally.calls, tally.tool
+
+
+def _feature(tally: ToolTally) -> Feature:
+    return Feature(
+        feature=tally.tool,
+        count=tally.calls,
+        avg_latency_ms=tally.duration_ms / tally.calls,
+        success_rate=tally.ok / tally.calls,
+    )
+
+
+def _performance(report: Report) -> dict[str, Any]:
+    return {
+        "avg_search_latency_ms": report.mean_ms(lambda tool: "search" in tool),
+        "avg_checkpoint_latency_ms": report.mean_ms(lambda tool: tool.startswith("checkpoint_")),
+        "cache_hit_rate": report.cache_hit_rate,
+        "overall_success_rate": report.success_rate,
+    }
+
+
+TOOLS = (analytics_get,)

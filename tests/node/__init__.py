@@ -1,0 +1,1 @@
+"""Clients that are Node.js programs, installed from npm."""
