@@ -45,7 +45,7 @@ def test_errors_are_the_body_with_its_status(daemon: Daemon) -> None:
     url = f"{daemon.url}/api/v1/tools/status"
     assert httpx2.post(url, content=b"{").json()["details"]["field"] == "body"
     assert httpx2.post(url, content=b"[1]").json()["code"] == "VAL_002"
-    assert httpx2.post(url, content=b" " * (4 * 2**20 + 1)).status_code == 400
+    assert httpx2.post(url, content=b" " * (4 * 2**20 + 1)).status_code == 413
     assert httpx2.post(url, content=b"").status_code == 200
     assert httpx2.get(url).status_code == 405
 

@@ -311,6 +311,75 @@ async def test_writes_at_the_same_moment_all_land(open_store: Opener) -> None:
     assert sorted(await ids(writers[0], EVERYWHERE)) == names
 
 
+# --- swap -----------------------------------------------------------------------------
+
+
+def later(record: Record, text: str, seconds: int = 1) -> Record:
+    return replace(record, text=text, updated_at=record.updated_at + timedelta(seconds=seconds))
+
+
+async def test_a_swap_for_nothing_puts_what_was_not_there(store: Store) -> None:
+    assert await store.swap(Entry(note("a", "walrus"), AHEAD), None) is True
+    assert await found(store, "walrus", AHEAD) == ["a"]
+    assert [drawer.project for drawer in await store.drawers()] == [ALPHA]
+
+
+async def test_a_swap_for_nothing_leaves_what_is_there(store: Store) -> None:
+    await store.put([Entry(note("a", "walrus"), AHEAD)])
+    assert await store.swap(Entry(later(note("a"), "penguin")), None) is False
+    assert await store.get(ALPHA, "a") == note("a", "walrus")
+    assert await found(store, "walrus", AHEAD) == ["a"]
+
+
+async def test_a_swap_for_the_record_as_it_is_replaces_all_of_it(store: Store) -> None:
+    first = note("a", "walrus")
+    await store.put([Entry(first, AHEAD)])
+    assert await store.swap(Entry(later(first, "penguin")), first) is True
+    assert await store.get(ALPHA, "a") == later(first, "penguin")
+    assert await found(store, "walrus") == []
+    assert await found(store, "penguin") == ["a"]
+    assert [record.id for record in await store.unembedded("test", 9)] == ["a"]
+
+
+async def test_a_swap_for_a_record_that_moved_on_does_nothing(store: Store) -> None:
+    first = note("a", "walrus")
+    await store.put(entries(first))
+    assert await store.swap(Entry(later(first, "penguin")), first) is True
+    assert await store.swap(Entry(later(first, "seal", 2), AHEAD), first) is False
+    assert await store.get(ALPHA, "a") == later(first, "penguin")
+    assert await found(store, "seal", AHEAD) == []
+
+
+async def test_a_swap_for_a_record_that_went_away_does_not_bring_it_back(store: Store) -> None:
+    first = note("a", "walrus")
+    await store.put(entries(first))
+    await store.delete(ALPHA, ["a"])
+    assert await store.swap(Entry(later(first, "penguin"), AHEAD), first) is False
+    assert await store.get(ALPHA, "a") is None
+    assert await store.swap(Entry(first), None) is True
+
+
+async def test_a_swap_in_one_project_does_not_touch_another(store: Store) -> None:
+    mine, yours = note("a", "mine"), note("a", "yours", project=BETA)
+    await store.put(entries(mine, yours))
+    assert await store.swap(Entry(later(mine, "changed")), mine) is True
+    assert await store.get(BETA, "a") == yours
+
+
+async def test_of_many_who_swap_at_once_in_two_processes_one_succeeds(open_store: Opener) -> None:
+    stores = [open_store(), open_store()]
+    first = note("a")
+    drafts = [note("a", f"draft{number}") for number in range(10)]
+    made = await asyncio.gather(*(stores[n % 2].swap(Entry(d), None) for n, d in enumerate(drafts)))
+    assert made.count(True) == 1
+    assert await stores[0].get(ALPHA, "a") == drafts[made.index(True)]
+    changes = [later(first, f"change{number}", number + 1) for number in range(10)]
+    swaps = (stores[n % 2].swap(Entry(change), first) for n, change in enumerate(changes))
+    changed = await asyncio.gather(*swaps)
+    assert changed.count(True) == 1
+    assert await stores[1].get(ALPHA, "a") == changes[changed.index(True)]
+
+
 # --- delete ---------------------------------------------------------------------------
 
 
@@ -836,6 +905,7 @@ async def test_an_engine_that_cannot_be_reached_is_told_as_such(
         for ask in (
             store.check,
             lambda: store.put(entries(note("a"))),
+            lambda: store.swap(Entry(note("a")), None),
             lambda: store.create(ALPHA),
         ):
             with pytest.raises(StoreUnavailable):
@@ -958,6 +1028,17 @@ class AgainstADictionary(RuleBasedStateMachine):
     def put(self, entries: list[Entry]) -> None:
         self.runner.run(self.store.put(entries))
         self.kept.update({(entry.record.project, entry.record.id): entry for entry in entries})
+
+    @rule(entry=any_entry(), old=st.none() | any_entry())
+    def swap(self, entry: Entry, old: Entry | None) -> None:
+        place = (entry.record.project, entry.record.id)
+        there = self.kept.get(place)
+        expected = old and replace(old.record, id=entry.record.id, project=entry.record.project)
+        held = there.record.updated_at if there else None
+        as_expected = held == (expected.updated_at if expected else None)
+        assert self.runner.run(self.store.swap(entry, expected)) is as_expected
+        if as_expected:
+            self.kept[place] = entry
 
     @precondition(lambda self: self.kept)
     @rule(home=HOMES, letters=st.sets(LETTERS, max_size=3))

@@ -12,6 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from contextd.adapters.heap import give_back
+from contextd.adapters.turns import Turns
 from contextd.adapters.wordpiece import WordPiece
 from contextd.domain.errors import EmbedderUnavailable
 from contextd.domain.records import Purpose, Vector
@@ -45,6 +46,7 @@ class MiniLM:
         self._path = model_path or _SHIPPED
         self._threads = threads
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="minilm")
+        self._turns = Turns()
         self._closed = False
         self._wordpiece: WordPiece | None = None
         self._wordpiece_lock = Lock()
@@ -68,9 +70,13 @@ class MiniLM:
 
     async def embed(self, texts: Sequence[str], purpose: Purpose) -> list[Vector]:
         """Queries and documents alike. Of a text beyond MAX_PIECES, the beginning is embedded."""
-        # One turn of the worker for each text: a query that arrives amid many documents waits for
-        # one of them and not for all.
-        return [await self._in_worker(partial(self._embed_one, text)) for text in texts]
+        # One turn for each text, and queries first: one that arrives amid many documents waits for one
+        # of them and not for all.
+        vectors = []
+        for text in texts:
+            async with self._turns.turn(urgent=purpose == "query"):
+                vectors.append(await self._in_worker(partial(self._embed_one, text)))
+        return vectors
 
     def count_tokens(self, text: str) -> int:
         """Pieces of the whole text, those beyond MAX_PIECES too; the two marks are not counted."""

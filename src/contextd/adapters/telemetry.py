@@ -50,6 +50,11 @@ class ObservedTelemetry:
         self._export = export
         self._tracer = export.tracer() if export else None
 
+    @property
+    def exports(self) -> bool:
+        """Whether spans go anywhere."""
+        return self._export is not None
+
     def span(self, name: str, **attributes: Attribute) -> AbstractContextManager[Span]:
         if self._tracer is None:
             return SILENT

@@ -105,9 +105,19 @@ class BadFormat(Invalid):
     hint = "use the format that the message names"
 
 
+class TooLarge(Invalid):
+    id = "VAL_011"
+    hint = "send less in one request"
+
+
 class EmptyQuery(Invalid):
     id = "VAL_010"
     hint = "say what to search for"
+
+
+class NotWorthKeeping(Invalid):
+    id = "MEM_001"
+    hint = "say what was learned: what was tried, what came of it and why, in a sentence or more"
 
 
 # --- not found ------------------------------------------------------------------------
@@ -119,7 +129,7 @@ class NotFound(Fault):
     hint = "check the id; a list or search tool shows what exists"
 
     def __init__(self, what: str, id: str, remedy: str | None = None) -> None:
-        super().__init__(f"{what} not found", remedy, {"what": what, "id": id})
+        super().__init__(f"{what} not found", remedy, {"what": what})
 
 
 class UnknownTool(Fault):

@@ -31,6 +31,13 @@ class Store(Protocol):
     async def put(self, entries: Sequence[Entry]) -> None:
         """Insert, or replace by id. All or nothing within one project."""
 
+    async def swap(self, entry: Entry, old: Record | None) -> bool:
+        """Put the entry if the record of its id is still `old`, or if there is none when None.
+
+        A record is `old` by its `updated_at`. Returns whether the entry was put: of several who try at
+        once, in any process, one has put it.
+        """
+
     async def get(self, project: Project, id: str) -> Record | None: ...
 
     async def delete(self, project: Project, ids: Sequence[str]) -> int:

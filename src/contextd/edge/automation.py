@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from contextd import __version__
 from contextd.domain.callers import Caller
-from contextd.domain.errors import BadFormat, Fault, NotFound
+from contextd.domain.errors import BadFormat, Fault, NotFound, TooLarge
 from contextd.edge.call_pipeline import Answer, CallPipeline
 from contextd.edge.error_map import as_jsonrpc, body, codes
 from contextd.edge.guard import principal_of
@@ -115,7 +115,7 @@ class Automation:
 async def _arguments(request: Request) -> Any:
     raw = await read_body(request.receive)
     if raw is None:
-        raise BadFormat("body", "the request is larger than 4 MiB", "send less")
+        raise TooLarge("body", "the request is larger than 4 MiB")
     try:
         return parse_json(raw)
     except (ValueError, RecursionError):

@@ -4,12 +4,13 @@ span -> drain -> rate limit -> validate -> deadline -> tool -> scrub -> count ->
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
+
+from pydantic_core import to_json
 
 from contextd.domain.callers import Caller
 from contextd.domain.errors import Draining, Fault, Forbidden, Internal, Invalid, RateLimited, TimedOut
@@ -158,7 +159,7 @@ class CallPipeline:
         for rule, count in found.items():
             self._telemetry.count("contextd_secrets_redacted_total", count, rule=rule)
         scrubbed = cast(dict[str, Any], clean)
-        text = json.dumps(scrubbed, ensure_ascii=False, separators=(",", ":"))
+        text = to_json(scrubbed).decode()
         return Answer(scrubbed, text, self._tokens.count(text))
 
     async def drain(self, seconds: float) -> int:

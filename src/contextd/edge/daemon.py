@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 
 _END_WITHIN_S: Final = 4.0
 """From the signal on; supervisors are promised five seconds."""
-_WRITE_ANSWERS_S: Final = 0.2
+_WRITE_ANSWERS_S: Final = 1.0
+"""At the most: as soon as none is left to write, it goes on."""
 _CLOSE_CONNECTIONS_S: Final = 1
 _FLUSH_S: Final = 2.0
 
@@ -67,6 +68,7 @@ async def serve_http(house: House, announce: Callable[[str], None]) -> None:
                 access_log=False,
                 lifespan="off",
                 server_header=False,
+                proxy_headers=False,
                 timeout_graceful_shutdown=_CLOSE_CONNECTIONS_S,
                 limit_concurrency=None,
             )
@@ -102,7 +104,7 @@ async def _serve_until(
         await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         server.should_exit = True
-        await asyncio.wait({serving}, timeout=_WRITE_ANSWERS_S)
+        await app.answered(_WRITE_ANSWERS_S)
     await serving
 
 
@@ -111,7 +113,7 @@ async def serve_stdio(house: House) -> None:
     async with open_house(house):
         pipeline = pipeline_of(house)
         library = Library(house.registry, house.checkpoints, house.collections)
-        server = McpFace(pipeline, library, "stdio").server()
+        server = McpFace(pipeline, library, "stdio").server(traced=house.telemetry.exports)
         lines = StdinLines()
 
         async def stop() -> None:

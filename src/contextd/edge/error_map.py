@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from contextd.domain.errors import Category, EmptyQuery, Fault, WrongHost
+from contextd.domain.errors import Category, EmptyQuery, Fault, TooLarge, WrongHost
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -36,6 +36,7 @@ _BY_CATEGORY: Final[Mapping[Category, Codes]] = {
 }
 
 _BY_FAULT: Final[Mapping[type[Fault], Codes]] = {
+    TooLarge: Codes(INVALID_PARAMS, 413, "INVALID_ARGUMENT", 2),
     EmptyQuery: Codes(-32004, 400, "INVALID_ARGUMENT", 2),
     WrongHost: Codes(INTERNAL_ERROR, 421, "PERMISSION_DENIED", 1),
 }

@@ -1,13 +1,14 @@
 """The gate before everything that is served over HTTP: Host, Origin, then who it is."""
 
 import ipaddress
+import math
+import time
 from functools import lru_cache
 from typing import Final
 from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -15,11 +16,13 @@ from contextd.domain.callers import Principal
 from contextd.domain.errors import Fault, Unauthorized, WrongHost, WrongOrigin
 from contextd.domain.ports import TokenVault
 from contextd.edge.error_map import as_jsonrpc, codes
+from contextd.edge.http_headers import headers_of
 from contextd.services.projects import project_at
 from contextd.settings import Settings
 
 ANONYMOUS: Final = Principal("anonymous")
 _LOOPBACK_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_LOOK_AGAIN_S: Final = 0.5
 _PRINCIPAL: Final = "contextd.principal"
 
 
@@ -36,13 +39,15 @@ class Guard:
         self._any_address = not settings.is_loopback
         self._hosts = _LOOPBACK_NAMES | {settings.http_host.strip("[]"), *settings.allowed_hosts}
         self._origins = frozenset(settings.allowed_origins)
+        self._looked_at = -math.inf
+        self._had_tokens = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         try:
-            headers = Headers(scope=scope)
+            headers = headers_of(scope)
             host = headers.get("host", "")
             self._check_host(host)
             self._check_origin(headers.get("origin"), host)
@@ -70,7 +75,7 @@ class Guard:
     def _admit(self, scope: Scope, authorization: str | None) -> None:
         """A token that is presented must be good, whether or not one was needed."""
         if authorization is None:
-            if any(True for _ in self._vault) and not self._allow_anonymous:
+            if not self._allow_anonymous and self._has_tokens():
                 raise Unauthorized
             scope[_PRINCIPAL] = ANONYMOUS
             return
@@ -82,6 +87,15 @@ class Guard:
         scope[_PRINCIPAL] = Principal(token.name, projects)
         # The SDK binds a session to the user that opened it.
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=token.name, scopes=[]))
+
+    def _has_tokens(self) -> bool:
+        """Looked up twice a second at the most: the first token that is ever made counts that much later.
+        One that is revoked does not: what is presented is verified each time."""
+        now = time.monotonic()
+        if now - self._looked_at >= _LOOK_AGAIN_S:
+            self._had_tokens = any(True for _ in self._vault)
+            self._looked_at = now
+        return self._had_tokens
 
 
 def _origin_parts(origin: str) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """Everything that the daemon serves over HTTP, behind one gate."""
 
+import asyncio
+import itertools
 import secrets
 import time
 from collections.abc import AsyncIterator
@@ -7,7 +9,6 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -19,6 +20,7 @@ from contextd.adapters.telemetry import ObservedTelemetry
 from contextd.edge.automation import Automation, not_found
 from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.guard import Guard
+from contextd.edge.http_headers import read_headers
 from contextd.edge.mcp_http import McpEndpoint, SessionManager
 from contextd.edge.mcp_library import Library
 from contextd.edge.mcp_server import McpFace
@@ -32,14 +34,20 @@ class HttpApp:
 
     def __init__(self, house: House, pipeline: CallPipeline) -> None:
         library = Library(house.registry, house.checkpoints, house.collections)
-        self.server = McpFace(pipeline, library, "http").server()
+        self.server = McpFace(pipeline, library, "http").server(traced=house.telemetry.exports)
         self.sessions = SessionManager(self.server, house.settings.session_idle_s, house.telemetry)
         self._mcp = McpEndpoint(self.sessions)
         self._pages = _pages(house, Automation(pipeline, library))
-        self._app = Observer(Guard(self._route, house.settings, house.vault), house.telemetry)
+        self._observer = Observer(Guard(self._route, house.settings, house.vault), house.telemetry)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        await self._observer(scope, receive, send)
+
+    async def answered(self, seconds: float) -> None:
+        """Wait until every POST has been answered to its last byte, or the time is over."""
+        deadline = time.monotonic() + seconds
+        while self._observer.posts and time.monotonic() < deadline:  # noqa: ASYNC110 - once, at the end
+            await asyncio.sleep(0.01)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -59,11 +67,16 @@ class Observer:
     def __init__(self, app: ASGIApp, telemetry: ObservedTelemetry) -> None:
         self._app = app
         self._telemetry = telemetry
+        self._process = secrets.token_hex(4)
+        self._requests = itertools.count(1)
+        self.posts = 0
+        """How many are being answered now."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        scope["contextd.request_id"] = request_id = secrets.token_hex(8)
+        headers = read_headers(scope)
+        scope["contextd.request_id"] = request_id = f"{self._process}{next(self._requests):08x}"
         set_request_id(request_id)
         if scope["path"].startswith("/.well-known/"):
             await not_found(scope["path"])(scope, receive, send)
@@ -79,11 +92,13 @@ class Observer:
             await send(message)
 
         started = time.monotonic()
+        self.posts += method == "POST"
         self._telemetry.gauge("contextd_active_connections", 1)
         try:
-            with self._telemetry.server_span(f"{method} {route}", Headers(scope=scope), route=route):
+            with self._telemetry.server_span(f"{method} {route}", headers, route=route):
                 await self._app(scope, receive, watched)
         finally:
+            self.posts -= method == "POST"
             self._telemetry.gauge("contextd_active_connections", -1)
             elapsed = time.monotonic() - started
             self._finished(method, route, status, elapsed)

@@ -28,12 +28,12 @@ from mcp.server.streamable_http import (
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types import JSONRPCMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from contextd.domain.ports import Telemetry
 from contextd.edge.error_map import INVALID_REQUEST, NOT_ACCEPTABLE
+from contextd.edge.http_headers import headers_of
 from contextd.edge.request_body import read_body, replay
 
 RETRY_MS: Final = 1000
@@ -179,8 +179,7 @@ class McpEndpoint:
         self._manager = manager
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope = _trimmed(scope)
-        headers = Headers(scope=scope)
+        headers = headers_of(scope)
         version = headers.get("mcp-protocol-version")
         has_sessions = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
         refused = _unacceptable(scope["method"], headers.get("accept", ""))
@@ -194,7 +193,7 @@ class McpEndpoint:
             await self._manager.handle_request(scope, receive, send)
 
     async def _post(
-        self, headers: Headers, has_sessions: bool, scope: Scope, receive: Receive, send: Send
+        self, headers: dict[str, str], has_sessions: bool, scope: Scope, receive: Receive, send: Send
     ) -> None:
         body = await read_body(receive)
         if body is None:
@@ -216,7 +215,7 @@ class McpEndpoint:
         else:
             await answering
 
-    def _without_session(self, headers: Headers) -> JSONResponse | None:
+    def _without_session(self, headers: dict[str, str]) -> JSONResponse | None:
         session = headers.get("mcp-session-id")
         if session is None:
             return _error(
@@ -229,12 +228,6 @@ class McpEndpoint:
                 404, NOT_ACCEPTABLE, "Not Found: the session is unknown or has ended; send initialize again"
             )
         return None
-
-
-def _trimmed(scope: Scope) -> Scope:
-    """White space around a header's value is no part of it (RFC 9110, 5.5), but httptools leaves what is
-    at the end, and the newer wire compares header and body."""
-    return {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
 
 
 async def _unless_client_leaves(answering: Awaitable[None], receive: Receive) -> None:

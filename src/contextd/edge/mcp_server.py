@@ -49,7 +49,7 @@ class McpFace:
         self._transport = transport
         self._process = f"{transport}-{secrets.token_hex(8)}"
 
-    def server(self) -> Server[dict[str, Any]]:
+    def server(self, *, traced: bool) -> Server[dict[str, Any]]:
         server: Server[dict[str, Any]] = Server(
             "contextd",
             version=__version__,
@@ -70,6 +70,9 @@ class McpFace:
         )
         # Registered by name because the answer is a plain dict: half the cost of a typed result.
         server.add_request_handler("tools/call", types.CallToolRequestParams, self._call_tool)
+        if not traced:
+            # The SDK's own spans, which cost every message even when they go nowhere.
+            server.middleware.clear()
         server.middleware.insert(0, self._outermost)
         return server
 

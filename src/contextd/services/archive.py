@@ -58,11 +58,28 @@ class Archive:
 
     async def keep(self, record: Record) -> Record:
         """Scrub, embed and store. Returns the record as kept, when it is durable."""
-        clean = await _aside(len(record.text), lambda: self._scrubbed(record))
+        clean = await self.scrubbed(record)
         embedding = await self._embeddings.document(clean.passage)
         with self._timed("put"):
             await self._store.put([Entry(clean, embedding)])
+        if embedding is None:
+            self._embeddings.fall_behind()
         return clean
+
+    async def swap(self, record: Record, old: Record | None) -> Record | None:
+        """Keep it if what is kept under its id is still `old`, or nothing when None; else None.
+
+        Of several who try at once, in any process, one keeps its own.
+        """
+        clean = await self.scrubbed(record)
+        embedding = await self._embeddings.document(clean.passage)
+        with self._timed("swap"):
+            swapped = await self._store.swap(Entry(clean, embedding), old)
+        return clean if swapped else None
+
+    async def scrubbed(self, record: Record) -> Record:
+        """The record as it would be kept."""
+        return await _aside(len(record.text), lambda: self._scrubbed(record))
 
     async def count_tokens(self, record: Record) -> int:
         return await _aside(len(record.text), lambda: self._embeddings.count_tokens(record.passage))
@@ -79,10 +96,10 @@ class Archive:
         caller.tally.project = key
         return record
 
-    async def remove(self, record: Record) -> bool:
-        """Whether it was there. The caller has fetched it, and so may."""
+    async def remove(self, record: Record, *more: Record) -> bool:
+        """Whether any was there; all of one drawer. The caller has fetched them, and so may."""
         with self._timed("delete"):
-            return bool(await self._store.delete(record.project, [record.id]))
+            return bool(await self._store.delete(record.project, [each.id for each in (record, *more)]))
 
     async def page(
         self,

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from contextd.domain.callers import Tally
@@ -29,6 +30,7 @@ class Embeddings:
         self._queries: OrderedDict[tuple[str, str], Embedding] = OrderedDict()
         self._behind = asyncio.Event()
         self._behind.set()
+        self._back = asyncio.Event()
         self.down: str | None = None
         """Why the last attempt failed; None while the model answers."""
 
@@ -37,9 +39,12 @@ class Embeddings:
         try:
             (embedding,) = await self._embed([text], content, "document")
         except EmbedderUnavailable:
-            self._behind.set()
             return None
         return embedding
+
+    def fall_behind(self) -> None:
+        """A record was kept without its vector. Said after it was kept, so that catching up finds it."""
+        self._behind.set()
 
     async def query(self, text: str, tally: Tally, content: Content = "text") -> Embedding | None:
         """None when the model is away: the search goes on by keyword."""
@@ -78,7 +83,8 @@ class Embeddings:
                     delay = _RETRY_AFTER_S
             except (EmbedderUnavailable, StoreUnavailable) as fault:
                 logger.warning("embedding waits: %s", fault.problem)
-                await asyncio.sleep(delay)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._back.wait(), delay)
                 delay = min(delay * 2, _LONGEST_RETRY_S)
                 self._behind.set()
 
@@ -101,8 +107,11 @@ class Embeddings:
                 vectors = await embedder.embed(texts, purpose)
             except EmbedderUnavailable as fault:
                 self.down = fault.problem
+                self._back.clear()
                 raise
-        self.down = None
+        if self.down is not None:
+            self.down = None
+            self._back.set()
         elapsed = self._clock.monotonic() - started
         self._telemetry.observe("contextd_embedding_duration_seconds", elapsed, purpose=purpose)
         return [Embedding(embedder.model, vector) for vector in vectors]

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, cast
+from uuid import uuid4
 
 from qdrant_client import models
 from qdrant_client.http.exceptions import UnexpectedResponse
@@ -21,7 +22,7 @@ from contextd.adapters.qdrant.points import (
     vector_name,
 )
 from contextd.adapters.qdrant.terms import Weights, document_weights
-from contextd.domain.records import Embedding, Entry, Filter, Fusion, Order, Project
+from contextd.domain.records import Embedding, Entry, Filter, Fusion, Order, Project, Record
 
 _A_STRIDE: Final = 1_000
 _DEPTH: Final = 100
@@ -52,6 +53,18 @@ class Collection:
             await client.batch_update_points(
                 self._name, [_insert(drawers), _upsert(points.values())], wait=True
             )
+
+    async def swap(self, entry: Entry, old: Record | None) -> bool:
+        """The server compares in the moment it writes; the mark that stands says whose write it was."""
+        point, mark = _point(entry), str(uuid4())
+        point.payload = {**(point.payload or {}), "put_by": mark}
+        drawer = _insert([_marker(entry.record.project)])
+        writes = [drawer, _insert([point])] if old is None else [_update(point, unchanged([Entry(old)]))]
+        await self._make_room([entry])
+        async with self._connection.ready() as client:
+            await client.batch_update_points(self._name, writes, wait=True)
+        standing = await self.read([entry.record.project], [_id(entry)])
+        return any(payload.get("put_by") == mark for payload in standing.values())
 
     async def mark(self, project: Project) -> bool:
         """Write the drawer's marker unless there is one; whether the one that stands is ours."""
@@ -230,6 +243,12 @@ def _sparse(words: Weights) -> models.SparseVector:
 def _insert(points: Sequence[models.PointStruct]) -> models.UpsertOperation:
     insert_only = models.UpdateMode.INSERT_ONLY
     return models.UpsertOperation(upsert=models.PointsList(points=list(points), update_mode=insert_only))
+
+
+def _update(point: models.PointStruct, only: models.Filter) -> models.UpsertOperation:
+    update_only = models.UpdateMode.UPDATE_ONLY
+    points = models.PointsList(points=[point], update_mode=update_only, update_filter=only)
+    return models.UpsertOperation(upsert=points)
 
 
 def _upsert(points: Iterable[models.PointStruct]) -> models.UpsertOperation:

@@ -57,6 +57,9 @@ class QdrantStore:
         if entries:
             await self._records.put(entries)
 
+    async def swap(self, entry: Entry, old: Record | None) -> bool:
+        return await self._records.swap(entry, old)
+
     async def delete(self, project: Project, ids: Sequence[str]) -> int:
         return await self._records.remove(project, [point_id(project, id) for id in ids]) if ids else 0
 

@@ -15,7 +15,7 @@ from contextd.domain.errors import StoreUnavailable
 
 T = TypeVar("T")
 _THREADS: Final = 4
-_MOST_IDLE: Final = 64
+_MOST_IDLE: Final = 16
 
 
 class Readers:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from contextd.domain.records import Entry, Filter, Project, Record
-from contextd.domain.words import index_words, query_words
+from contextd.domain.words import index_words
 
 COLUMNS: Final = "id, kind, title, body, fields, tags, created_at, updated_at"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,12 +50,6 @@ def where(filter: Filter, since_column: str = "created_at") -> tuple[str, list[o
         clauses.append(f"{since_column} < ?")
         values.append(to_micros(filter.until))
     return " AND ".join(clauses), values
-
-
-def match(text: str) -> str | None:
-    """A query's words as an FTS5 expression: quoted, so that no word of a user is an operator."""
-    words = query_words(text)
-    return " OR ".join(f'"{word}"' for word in words) if words else None
 
 
 def next_revision(connection: sqlite3.Connection) -> int:

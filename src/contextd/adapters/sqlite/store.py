@@ -9,6 +9,7 @@ from typing import Final
 
 from contextd.adapters.sqlite import rows
 from contextd.adapters.sqlite.drawers import claim, describe, empty, owner, prune_removals
+from contextd.adapters.sqlite.keyword import by_words
 from contextd.adapters.sqlite.readers import Readers
 from contextd.adapters.sqlite.schema import RECORDS
 from contextd.adapters.sqlite.vectors import VectorIndex, to_half
@@ -30,8 +31,6 @@ from contextd.domain.records import (
 _DEPTH: Final = 100
 """How many of each list take part in the fusion, at least."""
 
-_TITLE, _BODY, _TAGS = 4.0, 1.0, 2.0
-"""Weights of the columns in BM25: a word of the title says more."""
 
 _KEY: Final = re.compile(r"[0-9a-z]{1,64}")
 """A drawer's key is the name of its file, and may come from an id that a caller made up."""
@@ -65,6 +64,23 @@ class SqliteStore:
                     rows.write(connection, entry, vector)
 
             await self._writer.run(self._file(project), work)
+
+    async def swap(self, entry: Entry, old: Record | None) -> bool:
+        record = entry.record
+        vector = to_half(entry.embedding.vector) if entry.embedding else None
+        expected = None if old is None else (rows.to_micros(old.updated_at),)
+
+        def work(connection: sqlite3.Connection) -> bool:
+            there = connection.execute(
+                "SELECT updated_at FROM records WHERE id = ?", (record.id,)
+            ).fetchone()
+            if there != expected:
+                return False
+            claim(connection, record.project)
+            rows.write(connection, entry, vector)
+            return True
+
+        return await self._writer.run(self._file(record.project), work)
 
     async def delete(self, project: Project, ids: Sequence[str]) -> int:
         def work(connection: sqlite3.Connection) -> int:
@@ -157,17 +173,17 @@ class SqliteStore:
 
     def _search(self, query: Query) -> list[Hit]:
         depth = max(_DEPTH, query.limit)
-        by_words: list[tuple[float, str, int]] = []
-        by_vector: list[tuple[float, str, int]] = []
+        worded: list[tuple[float, str, int]] = []
+        near: list[tuple[float, str, int]] = []
         for key, path in self._files(query.filter):
             with self._readers.connection(path) as connection:
-                by_words += [(rank, key, seq) for seq, rank in _keyword(connection, query, depth)]
-                by_vector += [
+                worded += [(rank, key, seq) for seq, rank in by_words(connection, query, depth)]
+                near += [
                     (-cosine, key, seq) for seq, cosine in self._nearest(connection, key, query, depth)
                 ]
         fused = fuse(
-            [(key, seq) for _, key, seq in sorted(by_words)[:depth]],
-            [(key, seq) for _, key, seq in sorted(by_vector)[:depth]],
+            [(key, seq) for _, key, seq in sorted(worded)[:depth]],
+            [(key, seq) for _, key, seq in sorted(near)[:depth]],
             query.fusion,
         )
         return self._hits(fused[: query.limit], query)
@@ -287,17 +303,3 @@ class SqliteStore:
 
     def _index(self, key: str, model: str) -> VectorIndex:
         return self._indexes.setdefault((key, model), VectorIndex(model))
-
-
-def _keyword(connection: sqlite3.Connection, query: Query, depth: int) -> list[tuple[int, float]]:
-    expression = rows.match(query.text)
-    if expression is None:
-        return []
-    condition, values = rows.where(query.filter)
-    found = connection.execute(
-        f"SELECT records.seq, bm25(words, {_TITLE}, {_BODY}, {_TAGS}) AS rank"
-        " FROM words JOIN records ON records.seq = words.rowid"
-        f" WHERE words MATCH ? AND {condition} ORDER BY rank LIMIT ?",
-        [expression, *values, depth],
-    )
-    return [(int(seq), float(rank)) for seq, rank in found]

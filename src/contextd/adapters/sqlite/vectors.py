@@ -62,7 +62,8 @@ class VectorIndex:
         count = len(self._seqs)
         if self._matrix is None or count == 0 or self._matrix.shape[1] != len(query):
             return []
-        cosines = self._matrix[:count] @ query
+        # Not `@`: that wakes the threads of a BLAS, which wait for cores that others are using.
+        cosines = np.vecdot(self._matrix[:count], query)
         if allowed is not None:
             mask = np.zeros(count, dtype=bool)
             mask[[self._rows[seq] for seq in allowed if seq in self._rows]] = True
