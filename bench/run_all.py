@@ -18,6 +18,7 @@ import uvloop
 
 import call_cost
 import checkpoint_speed
+import knowledge_speed
 import memory
 import pipeline_cost
 import report
@@ -27,7 +28,7 @@ import store_speed
 from sizes import FULL, SMALL, Sizes
 
 _RESULTS: Final = Path(__file__).parent / "RESULTS.md"
-_BENCHES: Final = ("call", "checkpoints", "sessions", "memory", "stdio", "pipeline", "store")
+_BENCHES: Final = ("call", "checkpoints", "knowledge", "sessions", "memory", "stdio", "pipeline", "store")
 
 
 def main() -> None:
@@ -57,6 +58,8 @@ async def _run(sizes: Sizes, only: list[str]) -> list[report.Section]:
                 sections.append(cost.section)
             case "checkpoints":
                 sections.append(await checkpoint_speed.measure(sizes))
+            case "knowledge":
+                sections.append(await knowledge_speed.measure(sizes))
             case "sessions":
                 sections.append(await sessions.measure(sizes))
             case "memory":

@@ -222,6 +222,8 @@ def test_resources_prompts_and_completion_know_the_checkpoints(session: Session,
     assert "go on here" in prompt.json()["result"]["messages"][0]["content"]["text"]
     empty = session.rpc("prompts/get", {"name": "resume-work", "arguments": {"project_path": "/srv/none"}})
     assert "no checkpoint" in empty.json()["result"]["messages"][0]["content"]["text"]
+    error = session.rpc("prompts/get", {"name": "diagnose-error", "arguments": {"error_message": "boom"}})
+    assert "> boom" in error.json()["result"]["messages"][0]["content"]["text"]
     end = session.rpc("prompts/get", {"name": "end-of-session", "arguments": {"project_path": project}})
     assert "checkpoint_save" in end.json()["result"]["messages"][0]["content"]["text"]
 

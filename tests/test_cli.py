@@ -31,12 +31,23 @@ def test_help_reads_well_and_names_every_command(tmp_path: Path) -> None:
     for flag in ("--help", "-h"):
         shown = contextd(tmp_path, flag)
         assert shown.returncode == 0
-        for name in ("serve", "mcp", "call", "tools", "config", "doctor", "token", "completion", "version"):
+        for name in (
+            "serve",
+            "mcp",
+            "call",
+            "tools",
+            "config",
+            "doctor",
+            "skill",
+            "token",
+            "completion",
+            "version",
+        ):
             assert f"\n  {name}" in shown.stdout
 
 
 @pytest.mark.parametrize(
-    "name", ["serve", "mcp", "call", "tools", "config", "doctor", "token", "completion"]
+    "name", ["serve", "mcp", "call", "tools", "config", "doctor", "skill", "token", "completion"]
 )
 def test_each_command_explains_itself(tmp_path: Path, name: str) -> None:
     shown = contextd(tmp_path, name, "--help")

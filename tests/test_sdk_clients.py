@@ -167,6 +167,8 @@ async def test_checkpoints_and_tool_pages_can_be_read_as_resources(
     templates = (await client.list_resource_templates()).resource_templates
     assert {t.uri_template for t in templates} == {
         "contextd://checkpoints/{id}",
+        "contextd://memories/{id}",
+        "contextd://skills/{id}",
         "contextd://tools/{name}",
     }
     first = (await client.list_resources()).resources[0]
@@ -184,7 +186,11 @@ async def test_prompts_are_offered_filled_in_and_completed(
     client: Client, daemon: Daemon, tmp_path: Path
 ) -> None:
     daemon.tool("checkpoint_save", summary="Half of the prompts", project_path=str(tmp_path))
-    assert {p.name for p in (await client.list_prompts()).prompts} == {"resume-work", "end-of-session"}
+    assert {p.name for p in (await client.list_prompts()).prompts} == {
+        "resume-work",
+        "diagnose-error",
+        "end-of-session",
+    }
     prompt = await client.get_prompt("resume-work", {"project_path": str(tmp_path)})
     content = prompt.messages[0].content
     assert isinstance(content, types.TextContent)

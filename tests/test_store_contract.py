@@ -1033,7 +1033,9 @@ class AgainstADictionary(RuleBasedStateMachine):
     def swap(self, entry: Entry, old: Entry | None) -> None:
         place = (entry.record.project, entry.record.id)
         there = self.kept.get(place)
-        expected = old and replace(old.record, id=entry.record.id, project=entry.record.project)
+        expected = (
+            None if old is None else replace(old.record, id=entry.record.id, project=entry.record.project)
+        )
         held = there.record.updated_at if there else None
         as_expected = held == (expected.updated_at if expected else None)
         assert self.runner.run(self.store.swap(entry, expected)) is as_expected

@@ -15,8 +15,18 @@ from contextd.adapters.sqlite import SqliteStore
 from contextd.domain.errors import Misconfigured
 from contextd.domain.ports import Embedder, Store
 from contextd.scrubbing.rules import RULES, Rule
+from contextd.services.patterns import Pattern
 from contextd.settings import Settings
-from contextd.tools import analytics, checkpoints, collections, status
+from contextd.tools import (
+    analytics,
+    checkpoints,
+    collections,
+    memories,
+    remediations,
+    skills,
+    status,
+    troubleshooting,
+)
 from contextd.tools.declaration import AnyTool
 
 GROUP: Final = "contextd.plugins"
@@ -35,6 +45,7 @@ class Extensions:
     stores: dict[str, StoreFactory] = field(default_factory=dict)
     embedders: dict[str, EmbedderFactory] = field(default_factory=dict)
     scrub_rules: list[Rule] = field(default_factory=list)
+    patterns: list[Pattern] = field(default_factory=list)
 
 
 def load_extensions(modules: tuple[str, ...] = ()) -> Extensions:
@@ -55,7 +66,16 @@ def load_extensions(modules: tuple[str, ...] = ()) -> Extensions:
 
 def _built_in() -> Extensions:
     return Extensions(
-        tools=[*analytics.TOOLS, *checkpoints.TOOLS, *collections.TOOLS, *status.TOOLS],
+        tools=[
+            *analytics.TOOLS,
+            *checkpoints.TOOLS,
+            *collections.TOOLS,
+            *memories.TOOLS,
+            *remediations.TOOLS,
+            *skills.TOOLS,
+            *status.TOOLS,
+            *troubleshooting.TOOLS,
+        ],
         stores={"sqlite": _sqlite, "qdrant": _qdrant},
         embedders={"minilm": _minilm, "remote": _remote},
         scrub_rules=list(RULES),

@@ -76,6 +76,20 @@ def _positive(value: str) -> float:
     return number
 
 
+def _count(value: str) -> int:
+    count = int(value)
+    if count < 0:
+        raise ValueError("use a whole number from 0")
+    return count
+
+
+def _llm_seconds(value: str) -> float:
+    seconds = _positive(value)
+    if seconds > 50:
+        raise ValueError("use at most 50 seconds: troubleshoot itself ends after 60")
+    return seconds
+
+
 def _choice(*allowed: str) -> Callable[[str], str]:
     def parse(value: str) -> str:
         word = value.strip().lower()
@@ -147,6 +161,24 @@ class Settings:
         "EMBEDDING_API_KEY", None, _text, "bearer key of that endpoint", secret=True
     )
     embedding_threads: int = _setting("CONTEXTD_EMBEDDING_THREADS", 2, int, "threads of the shipped model")
+    llm_base_url: str | None = _setting(
+        "CONTEXTD_LLM_BASE_URL",
+        None,
+        _text,
+        "an OpenAI-compatible endpoint that may help troubleshoot; unset asks no model",
+    )
+    llm_model: str | None = _setting(
+        "CONTEXTD_LLM_MODEL", None, _text, "the model to ask that endpoint for"
+    )
+    llm_api_key: str | None = _setting(
+        "CONTEXTD_LLM_API_KEY", None, _text, "bearer key of that endpoint", secret=True
+    )
+    llm_daily_tokens: int = _setting(
+        "CONTEXTD_LLM_DAILY_TOKENS", 50_000, _count, "tokens a day (UTC) that the model may cost, at most"
+    )
+    llm_timeout_s: float = _setting(
+        "CONTEXTD_LLM_TIMEOUT_S", 20.0, _llm_seconds, "how long an answer is made to wait for the model"
+    )
     otlp_endpoint: str | None = _setting(
         "OTEL_EXPORTER_OTLP_ENDPOINT", None, _text, "where traces and metrics are sent; unset sends nothing"
     )
@@ -205,6 +237,11 @@ class Settings:
             raise Misconfigured(
                 "EMBEDDING_BASE_URL is the address of contextd itself",
                 "point it at the embedding server, or change CONTEXTD_HTTP_PORT",
+            )
+        if self.llm_base_url and self._is_own_address(self.llm_base_url):
+            raise Misconfigured(
+                "CONTEXTD_LLM_BASE_URL is the address of contextd itself",
+                "point it at the model's server, or change CONTEXTD_HTTP_PORT",
             )
 
     def _is_own_address(self, url: str) -> bool:

@@ -14,7 +14,7 @@ from contextd.adapters.token_vault import TokenFile
 from contextd.adapters.tokens import O200kCounter
 from contextd.domain.errors import Misconfigured
 from contextd.domain.limits import Allowance
-from contextd.domain.ports import Clock, Scrubber, Store, TokenCounter, TokenVault
+from contextd.domain.ports import Clock, LanguageModel, Scrubber, Store, TokenCounter, TokenVault
 from contextd.domain.records import Content
 from contextd.plugins import Extensions, load_extensions
 from contextd.scrubbing.scrubber import SecretScrubber
@@ -24,6 +24,13 @@ from contextd.services.checkpoints import Checkpoints
 from contextd.services.collections import Collections
 from contextd.services.embedding import Embeddings
 from contextd.services.health import Health
+from contextd.services.memories import Memories
+from contextd.services.pattern_library import PatternLibrary
+from contextd.services.patterns import PatternPack
+from contextd.services.remediations import Remediations
+from contextd.services.second_opinion import SecondOpinion
+from contextd.services.skills import Skills
+from contextd.services.troubleshooting import Troubleshooting
 from contextd.settings import Settings
 from contextd.tools.declaration import Registry
 
@@ -39,9 +46,12 @@ class House:
     services: dict[type, object]
     checkpoints: Checkpoints
     collections: Collections
+    memories: Memories
+    skills: Skills
     health: Health
     analytics: Analytics
     embeddings: Embeddings
+    language_model: LanguageModel | None
     store: Store
     scrubber: Scrubber
     tokens: TokenCounter
@@ -67,6 +77,8 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
     health = Health(store, embeddings, clock, __version__, lambda: len(registry))
     tokens = O200kCounter()
     outcomes = SqliteOutcomeLog(settings.data_dir)
+    memories = Memories(archive, outcomes, clock)
+    skills = Skills(archive, outcomes)
     analytics = Analytics(
         SqliteEventLog(settings.data_dir),
         outcomes,
@@ -74,6 +86,13 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
         Rates(settings.usd_per_million_tokens, settings.tokens_per_minute),
         lambda: tokens.count(registry.listing()),
     )
+    patterns = PatternLibrary(
+        archive, lambda: PatternPack.shipped().with_patterns(extensions.patterns), outcomes
+    )
+    remediations = Remediations(archive, outcomes, patterns)
+    language_model = _language_model(settings, tokens, clock)
+    opinion = SecondOpinion(language_model, scrubber)
+    troubleshooting = Troubleshooting(archive, remediations, patterns, outcomes, opinion, clock)
     limit = settings.rate_limit
     return House(
         settings=settings,
@@ -83,13 +102,20 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
             Checkpoints: checkpoints,
             Collections: collections,
             Health: health,
+            Memories: memories,
+            Remediations: remediations,
+            Skills: skills,
+            Troubleshooting: troubleshooting,
             **extensions.services,
         },
         checkpoints=checkpoints,
         collections=collections,
+        memories=memories,
+        skills=skills,
         health=health,
         analytics=analytics,
         embeddings=embeddings,
+        language_model=language_model,
         store=store,
         scrubber=scrubber,
         tokens=tokens,
@@ -115,8 +141,32 @@ async def open_house(house: House) -> AsyncIterator[House]:
         await asyncio.gather(*background, return_exceptions=True)
         await house.analytics.close()
         await house.embeddings.close()
+        if house.language_model is not None:
+            await house.language_model.close()
         await house.store.close()
         await asyncio.to_thread(house.telemetry.close, 2.0)
+
+
+def _language_model(settings: Settings, tokens: TokenCounter, clock: Clock) -> LanguageModel | None:
+    """None unless one is configured: nothing needs it."""
+    if settings.llm_base_url is None:
+        return None
+    from contextd.adapters.llm import ChatModel
+    from contextd.adapters.token_ledger import TokenLedger
+
+    if not settings.llm_model:
+        raise Misconfigured(
+            "CONTEXTD_LLM_BASE_URL is set and CONTEXTD_LLM_MODEL is not",
+            "set CONTEXTD_LLM_MODEL to the model's name",
+        )
+    return ChatModel(
+        settings.llm_base_url,
+        settings.llm_model,
+        TokenLedger(settings.data_dir / "llm-tokens.json", settings.llm_daily_tokens, clock),
+        tokens,
+        settings.llm_api_key,
+        timeout_s=settings.llm_timeout_s,
+    )
 
 
 def _store(settings: Settings, extensions: Extensions) -> Store:

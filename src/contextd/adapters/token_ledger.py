@@ -30,7 +30,8 @@ class TokenLedger:
             spent = self._read()
             if spent + tokens > self._cap:
                 raise LanguageModelUnavailable(
-                    "the daily token cap is reached", "raise CONTEXTD_LLM_DAILY_TOKENS, or wait until tomorrow"
+                    "the daily token cap is reached",
+                    "raise CONTEXTD_LLM_DAILY_TOKENS, or wait for tomorrow",
                 )
             self._write(spent + tokens)
 

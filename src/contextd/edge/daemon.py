@@ -112,7 +112,9 @@ async def serve_stdio(house: House) -> None:
     """Serve one client on standard input and output until it closes them, or a signal comes."""
     async with open_house(house):
         pipeline = pipeline_of(house)
-        library = Library(house.registry, house.checkpoints, house.collections)
+        library = Library(
+            house.registry, house.checkpoints, house.collections, house.memories, house.skills
+        )
         server = McpFace(pipeline, library, "stdio").server(traced=house.telemetry.exports)
         lines = StdinLines()
 

@@ -33,7 +33,9 @@ class HttpApp:
     """An ASGI app: observed, guarded, then `/mcp` or a page. `running` opens the MCP sessions."""
 
     def __init__(self, house: House, pipeline: CallPipeline) -> None:
-        library = Library(house.registry, house.checkpoints, house.collections)
+        library = Library(
+            house.registry, house.checkpoints, house.collections, house.memories, house.skills
+        )
         self.server = McpFace(pipeline, library, "http").server(traced=house.telemetry.exports)
         self.sessions = SessionManager(self.server, house.settings.session_idle_s, house.telemetry)
         self._mcp = McpEndpoint(self.sessions)

@@ -22,6 +22,7 @@ from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.error_map import INVALID_PARAMS, SPEAKS_TOOL_ERRORS_SINCE, as_jsonrpc, body
 from contextd.edge.guard import principal_of
 from contextd.edge.mcp_library import Library
+from contextd.edge.mcp_skills import EXTENSION, SkillUri
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,9 @@ class McpFace:
         )
         # Registered by name because the answer is a plain dict: half the cost of a typed result.
         server.add_request_handler("tools/call", types.CallToolRequestParams, self._call_tool)
+        server.add_request_handler("skills/list", types.PaginatedRequestParams, self._list_skills)
+        server.add_request_handler("skills/get", SkillUri, self._get_skill)
+        server.extensions[EXTENSION] = {}
         if not traced:
             # The SDK's own spans, which cost every message even when they go nowhere.
             server.middleware.clear()
@@ -149,15 +153,24 @@ class McpFace:
             code = INVALID_PARAMS if ctx.protocol_version >= _SESSIONLESS_SINCE else _RESOURCE_NOT_FOUND
             raise MCPError(code, fault.message, {**body(fault), "uri": str(params.uri)[:512]}) from None
 
+    async def _list_skills(self, ctx: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
+        return _fresh(await self._library.skills(self._caller(ctx), params.cursor), ctx)
+
+    async def _get_skill(self, ctx: Context, params: SkillUri) -> dict[str, Any]:
+        try:
+            return _fresh(await self._library.skill(params.uri, self._caller(ctx)), ctx)
+        except NotFound as fault:
+            raise MCPError(INVALID_PARAMS, fault.message, body(fault)) from None
+
     async def _list_prompts(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListPromptsResult:
-        return self._library.prompts()
+        return self._library.prompts.listed()
 
     async def _get_prompt(
         self, ctx: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        return await self._library.prompt(params.name, params.arguments or {}, self._caller(ctx))
+        return await self._library.prompts.get(params.name, params.arguments or {}, self._caller(ctx))
 
     async def _complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         return await self._library.complete(params.ref, params.argument, self._caller(ctx))
@@ -173,6 +186,12 @@ def _tool_result(
     if version >= _SESSIONLESS_SINCE:
         result["resultType"] = "complete"
     return result
+
+
+def _fresh(result: dict[str, Any], ctx: Context) -> dict[str, Any]:
+    """With what the newer wire wants to know about caching: ask again, and share it with nobody."""
+    caching = {"ttlMs": 0, "cacheScope": "private"} if ctx.protocol_version >= _SESSIONLESS_SINCE else {}
+    return {**result, **caching}
 
 
 def _joined(data: str, beside: dict[str, Any]) -> str:

@@ -1,5 +1,6 @@
 """Checkpoints: where the work stood, kept so that it can be resumed."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -96,3 +97,15 @@ def _searched(draft: Draft) -> str:
         str(value) for value in (draft.context or {}).values() if isinstance(value, str | int | float)
     ]
     return "\n".join(part for part in (draft.description, draft.content, *values) if part)
+
+
+def as_json(record: Record) -> str:
+    """A checkpoint whole, to be read."""
+    shown: dict[str, Json] = {
+        "id": record.id,
+        "summary": record.title,
+        **record.fields,
+        "tags": list(record.tags),
+        "created_at": record.created_at.isoformat(),
+    }
+    return json.dumps(shown, ensure_ascii=False, indent=1)

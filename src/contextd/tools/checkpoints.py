@@ -12,8 +12,10 @@ from contextd.domain.records import Hit, Record
 from contextd.services.checkpoints import FILE_KIND, Checkpoints, Draft, Level, Source
 from contextd.tools.declaration import Example, Input, Output, tool
 from contextd.tools.fields import (
+    PREVIEW,
     Context,
     Description,
+    Detail,
     Id,
     Limit,
     Object,
@@ -26,8 +28,6 @@ from contextd.tools.fields import (
     Tags,
 )
 
-Detail = Literal["refs", "preview", "full"]
-_PREVIEW = 200
 _SOURCES: tuple[Source, ...] = ("checkpoints", "files")
 
 _PROJECT = "/home/dev/shop"
@@ -255,7 +255,7 @@ def _shown(record: Record) -> dict[str, Any]:
 def _found(hit: Hit, detail: Detail, caller: Caller) -> CheckpointFound:
     shown = _shown(hit.record)
     if detail != "full":
-        kept = _PREVIEW if detail == "preview" else 0
+        kept = PREVIEW if detail == "preview" else 0
         caller.tally.kept_out += [shown["description"][kept:], json.dumps(shown["context"])]
         shown |= {"context": {}, "description": shown["description"][:kept]}
     source: Source = "files" if hit.record.kind == FILE_KIND else "checkpoints"

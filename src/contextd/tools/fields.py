@@ -2,7 +2,7 @@
 
 import json
 from pathlib import PurePosixPath
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -58,11 +58,16 @@ def _not_empty(query: str) -> str:
 
 
 Object = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
+NotBlank = AfterValidator(_not_blank)
 
 Summary = Annotated[
     str, Field(min_length=1, max_length=limits.MAX_SUMMARY_LENGTH), AfterValidator(_not_blank)
 ]
 Description = Annotated[str, Field(max_length=limits.MAX_DESCRIPTION_LENGTH)]
+ErrorMessage = Annotated[
+    str, Field(min_length=1, max_length=limits.MAX_ERROR_MESSAGE_LENGTH), AfterValidator(_not_blank)
+]
+StackTrace = Annotated[str, Field(max_length=limits.MAX_STACK_TRACE_LENGTH)]
 ProjectPath = Annotated[
     str, Field(min_length=1, max_length=limits.MAX_PATH_LENGTH), AfterValidator(_clean_path)
 ]
@@ -79,6 +84,9 @@ SearchText = Annotated[str, Field(max_length=limits.MAX_QUERY_LENGTH), AfterVali
 Id = Annotated[str, Field(min_length=1, max_length=limits.MAX_ID_LENGTH)]
 Limit = Annotated[int, Field(ge=1, le=limits.MAX_RESULTS)]
 Offset = Annotated[int, Field(ge=0, le=limits.MAX_OFFSET)]
+Detail = Literal["refs", "preview", "full"]
+"""How much of the long texts a search answers with: nothing, the beginning, or all."""
+PREVIEW = 200
 
 Score = Annotated[float, PlainSerializer(lambda score: round(score, 4), return_type=float)]
 """Four digits are more than a rank can tell, and cost fewer tokens."""

@@ -7,6 +7,7 @@ from contextd.domain.errors import Fault
 from contextd.edge.cli.calling import call, tools
 from contextd.edge.cli.serving import mcp, serve
 from contextd.edge.cli.settings import completion, config, version
+from contextd.edge.cli.skills import skill
 from contextd.edge.cli.tokens import token
 from contextd.edge.cli.upkeep import docs, doctor
 
@@ -23,7 +24,7 @@ def contextd() -> None:
     """
 
 
-for command in (serve, mcp, call, tools, config, doctor, token, completion, version, docs):
+for command in (serve, mcp, call, tools, config, doctor, skill, token, completion, version, docs):
     contextd.add_command(command)
 
 

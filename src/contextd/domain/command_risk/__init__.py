@@ -1,0 +1,5 @@
+"""Judges what a shell command may destroy."""
+
+from contextd.domain.command_risk.verdict import Risk, assess
+
+__all__ = ["Risk", "assess"]

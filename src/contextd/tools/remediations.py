@@ -1,0 +1,187 @@
+"""Remediations, as an agent calls them."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from contextd.domain import limits
+from contextd.domain.callers import Caller
+from contextd.domain.ports import Usage
+from contextd.services.remediations import Draft, Match, Remediations, Severity
+from contextd.tools.declaration import Example, Input, Output, tool
+from contextd.tools.fields import (
+    PREVIEW,
+    Context,
+    Detail,
+    ErrorMessage,
+    Limit,
+    NotBlank,
+    Object,
+    ProjectPath,
+    Score,
+    StackTrace,
+    Tags,
+)
+
+ErrorType = Annotated[str, Field(min_length=1, max_length=limits.MAX_ERROR_TYPE_LENGTH), NotBlank]
+Solution = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOLUTION_LENGTH), NotBlank]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+_REFUSED = "dial tcp 127.0.0.1:8080: connect: connection refused"
+
+
+class RemediationSave(Input):
+    error_message: ErrorMessage = Field(description="The error, as it was printed")
+    error_type: ErrorType = Field(description="Its kind, such as ConnectionError")
+    solution: Solution = Field(description="What solved it, with the commands")
+    project_path: ProjectPath | None = Field(
+        None, description="Where it was met; it is found from everywhere"
+    )
+    context: Context = Field(default_factory=dict, description="Facts by name: versions, root_cause")
+    tags: Tags = Field(default_factory=list)
+    severity: Severity | None = None
+    stack_trace: StackTrace = ""
+    save_as_pattern: bool = Field(
+        False, description="Also a pattern for troubleshoot; context may give root_cause and category"
+    )
+
+
+class RemediationSaved(Output):
+    id: str
+    error_message: str
+    error_type: str
+    solution: str
+    created_at: datetime
+    merged: bool = Field(description="it was known, with this solution: counted instead of kept twice")
+    seen_count: int = Field(description="how often it was saved")
+    pattern_id: str | None = Field(description="of the pattern that it was saved as")
+
+
+@tool(
+    toolset="errors",
+    examples=(
+        Example(
+            "what solved it",
+            {
+                "error_message": _REFUSED,
+                "error_type": "ConnectionError",
+                "solution": "Start the server: ./server",
+                "severity": "medium",
+                "tags": ["networking", "server"],
+            },
+        ),
+    ),
+)
+async def remediation_save(
+    remediations: Remediations, ask: RemediationSave, caller: Caller
+) -> RemediationSaved:
+    """Save how an error was solved, so that it is found when the error comes back, in any project."""
+    saved = await remediations.save(
+        Draft(
+            error_message=ask.error_message,
+            error_type=ask.error_type,
+            solution=ask.solution,
+            project_path=ask.project_path,
+            context=ask.context,
+            tags=tuple(ask.tags),
+            severity=ask.severity,
+            stack_trace=ask.stack_trace,
+            as_pattern=ask.save_as_pattern,
+        ),
+        caller,
+    )
+    fields: dict[str, Any] = dict(saved.record.fields)
+    return RemediationSaved(
+        id=saved.record.id,
+        error_message=fields["error_message"],
+        error_type=fields["error_type"],
+        solution=fields["solution"],
+        created_at=saved.record.created_at,
+        merged=saved.merged,
+        seen_count=saved.seen_count,
+        pattern_id=saved.pattern_id,
+    )
+
+
+class RemediationSearch(Input):
+    error_message: ErrorMessage = Field(description="The error, as it was printed")
+    stack_trace: StackTrace = ""
+    limit: Limit = 5
+    min_score: Share = Field(0.5, description="Least match_score")
+    tags: Tags = Field(default_factory=list, description="Only those with all of these")
+    detail: Detail = Field("full", description="refs: no long texts; preview: their beginning")
+
+
+class RemediationFound(Output):
+    id: str
+    error_message: str
+    error_type: str
+    solution: str
+    tags: list[str]
+    match_score: Score = Field(description="0.7 semantic_score + 0.3 string_score")
+    semantic_score: Score
+    string_score: Score = Field(description="of the messages without paths, numbers, ids, quoted values")
+    stack_trace_match: bool
+    error_type_match: bool
+    context: Object
+    created_at: datetime
+    seen_count: int
+    usage_count: int
+    success_rate: Score | None = Field(description="of recorded outcomes; null without any")
+
+
+class RemediationsFound(Output):
+    results: list[RemediationFound]
+    query: str
+    total: int
+    semantic: bool = Field(description="false: no embedding model, match_score is string_score alone")
+
+
+@tool(
+    toolset="errors",
+    timeout_s=10,
+    read_only=True,
+    examples=(
+        Example("an error that came back", {"error_message": _REFUSED}),
+        Example("a part of one", {"error_message": "connection refused", "min_score": 0.6}),
+    ),
+)
+async def remediation_search(
+    remediations: Remediations, ask: RemediationSearch, caller: Caller
+) -> RemediationsFound:
+    """Find how an error, or one like it, was solved before; call it as soon as something fails."""
+    found = await remediations.search(
+        ask.error_message, caller, ask.stack_trace, ask.limit, ask.min_score, ask.tags
+    )
+    return RemediationsFound(
+        results=[_found(match, found.usage[match.record.id], ask.detail) for match in found.matches],
+        query=ask.error_message,
+        total=found.total,
+        semantic=found.by_meaning,
+    )
+
+
+def _found(match: Match, usage: Usage, detail: Detail) -> RemediationFound:
+    fields: dict[str, Any] = dict(match.record.fields)
+    length = {"full": None, "preview": PREVIEW, "refs": 0}[detail]
+    return RemediationFound(
+        id=match.record.id,
+        error_message=fields["error_message"][:length],
+        error_type=fields["error_type"],
+        solution=fields["solution"][:length],
+        tags=list(match.record.tags),
+        match_score=match.match_score,
+        semantic_score=match.semantic_score,
+        string_score=match.string_score,
+        stack_trace_match=match.stack_trace_match,
+        error_type_match=match.error_type_match,
+        context=fields["context"] if detail == "full" else {},
+        created_at=match.record.created_at,
+        seen_count=fields["seen_count"],
+        usage_count=usage.uses,
+        success_rate=usage.success_rate,
+    )
+
+
+TOOLS = (remediation_save, remediation_search)
