@@ -368,7 +368,7 @@ def test_libraries_speak_through_the_same_handler() -> None:
 def test_uvicorns_access_log_is_off_and_its_coloured_copy_is_not_repeated() -> None:
     lines = json_lines()
     logging.getLogger("uvicorn.access").info("GET /")
-    logging.getLogger("uvicorn.error").info("started", extra={"color_message": "\x1b[1mstarted"})
+    logging.getLogger("uvicorn.error").warning("started", extra={"color_message": "\x1b[1mstarted"})
     [line] = lines()
     assert "color_message" not in line
 

@@ -27,6 +27,10 @@ QUIETER = {
     "httpx2": logging.WARNING,
     "httpcore": logging.INFO,
     "urllib3": logging.INFO,
+    # Each tells that it starts and ends, which the daemon tells better.
+    "uvicorn": logging.WARNING,
+    "uvicorn.error": logging.WARNING,
+    "mcp": logging.WARNING,
     # A collector that is down would be told of at every try; the failure of a batch is an ERROR.
     "opentelemetry": logging.ERROR,
 }

@@ -66,7 +66,7 @@ class Health:
             ),
             tools=self._count_tools(),
             model=self._embeddings.model(),
-            at=self._clock.now(),
+            at=self._clock.now().replace(microsecond=0),
         )
 
     async def _check_store(self) -> str | None:

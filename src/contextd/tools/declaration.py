@@ -3,7 +3,7 @@
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Literal, TypeVar, get_type_hints
 
@@ -20,7 +20,7 @@ Toolset = Literal["checkpoints", "errors", "skills", "memories", "code", "safe",
 class Input(BaseModel):
     """What a caller sends: strict types, no unknown fields, nothing clamped."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
     old_names: ClassVar[Mapping[str, str]] = {}
     """Names from earlier clients, and what they are called now."""
@@ -29,7 +29,7 @@ class Input(BaseModel):
 class Output(BaseModel):
     """What a tool answers: exactly the declared fields."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Envelope(BaseModel):
@@ -68,16 +68,18 @@ class Tool(Generic[S, I, O]):
     destructive: bool
     idempotent: bool
     examples: tuple[Example, ...]
-    input_schema: Mapping[str, Any] = field(init=False)
-    output_schema: Mapping[str, Any] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "input_schema", _schema(self.input, "validation"))
+    @cached_property
+    def input_schema(self) -> Mapping[str, Any]:
+        return _schema(self.input, "validation")
+
+    @cached_property
+    def output_schema(self) -> Mapping[str, Any]:
         output = _schema(self.output, "serialization")
         envelope = _schema(Envelope, "serialization")
         output["properties"] = {**output.get("properties", {}), **envelope["properties"]}
         output.pop("additionalProperties", None)
-        object.__setattr__(self, "output_schema", output)
+        return output
 
     @cached_property
     def listing(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from contextd.domain.words import query_words
 _BM25: Final = "bm25(4.0, 1.0, 2.0)"
 """Weights of title, text and tags: a word of the title says more."""
 
-_MANY: Final = 2_000
+_MANY: Final = 500
 _COMMON: Final = 0.2
 """A word that a fifth of many records has tells little, and costs most of the search."""
 
@@ -39,7 +39,7 @@ def by_words(connection: sqlite3.Connection, query: Query, depth: int) -> list[t
         )
         return [(int(seq), float(rank)) for seq, rank in found]
 
-    first = best_of(depth * 4)
+    first = best_of(depth)
     return first if len(first) >= depth else best_of(-1)
 
 

@@ -2,14 +2,17 @@
 
 import sqlite3
 import threading
+from array import array
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from contextd.domain.records import Vector
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_BLOCK: Final = 256
 
 
 def to_half(vector: Vector) -> bytes:
@@ -29,8 +32,12 @@ class VectorIndex:
         self._revision = 0
         self._rows: dict[int, int] = {}
         self._seqs: list[int] = []
-        self._kinds: list[str] = []
-        self._matrix: NDArray[np.float32] | None = None
+        self._kinds = array("h")
+        """Of each row, as a code: to compare numbers of many rows is quick."""
+        self._codes: dict[str, int] = {}
+        self._dimension = 0
+        self._blocks: list[NDArray[np.float32]] = []
+        """Of `_BLOCK` rows each. One matrix would have to be copied to grow, and leave holes behind."""
 
     def follow(self, connection: sqlite3.Connection) -> None:
         """Take in what was written and removed since the last time, by any process."""
@@ -60,17 +67,19 @@ class VectorIndex:
 
         query = np.frombuffer(vector, dtype="<f4")
         count = len(self._seqs)
-        if self._matrix is None or count == 0 or self._matrix.shape[1] != len(query):
+        if count == 0 or self._dimension != len(query):
             return []
         # Not `@`: that wakes the threads of a BLAS, which wait for cores that others are using.
-        cosines = np.vecdot(self._matrix[:count], query)
+        cosines = np.concatenate([np.vecdot(block, query) for block in self._blocks])[:count]
         if allowed is not None:
             mask = np.zeros(count, dtype=bool)
             mask[[self._rows[seq] for seq in allowed if seq in self._rows]] = True
             cosines = np.where(mask, cosines, -np.inf)
-        elif not set(self._kinds) <= set(kinds):
-            mask = np.fromiter((kind in kinds for kind in self._kinds), dtype=bool, count=count)
-            cosines = np.where(mask, cosines, -np.inf)
+        elif not self._codes.keys() <= set(kinds):
+            wanted = [code for kind, code in self._codes.items() if kind in kinds]
+            cosines = np.where(
+                np.isin(np.frombuffer(self._kinds, dtype=np.int16), wanted), cosines, -np.inf
+            )
         nearest = np.argpartition(-cosines, limit - 1)[:limit] if limit < count else np.arange(count)
         ranked = sorted(((float(cosines[row]), self._seqs[row]) for row in nearest), reverse=True)
         return [(seq, cosine) for cosine, seq in ranked if cosine != -np.inf]
@@ -79,51 +88,50 @@ class VectorIndex:
         import numpy as np
 
         row = self._rows.get(seq)
-        if row is None or self._matrix is None or self._matrix.shape[1] * 4 != len(vector):
+        if row is None or self._dimension * 4 != len(vector):
             return None
-        return float(self._matrix[row] @ np.frombuffer(vector, dtype="<f4"))
+        return float(self._at(row) @ np.frombuffer(vector, dtype="<f4"))
 
     def _place(self, seq: int, kind: str, half: bytes) -> bool:
         """False for a vector of another length than the others: it cannot be compared."""
         import numpy as np
 
-        if self._matrix is not None and self._matrix.shape[1] * 2 != len(half):
+        if not self._seqs:
+            self._blocks.clear()
+            self._dimension = len(half) // 2
+        if self._dimension * 2 != len(half):
             return False
-        values = np.frombuffer(half, dtype="<f2").astype(np.float32)
         row = self._rows.get(seq)
         if row is None:
-            row = len(self._seqs)
-            self._rows[seq] = row
+            row = self._rows[seq] = len(self._seqs)
             self._seqs.append(seq)
-            self._kinds.append(kind)
-        self._grow(row + 1, len(values))
-        assert self._matrix is not None
-        self._matrix[row] = values
+            self._kinds.append(0)
+            if row == len(self._blocks) * _BLOCK:
+                self._blocks.append(np.zeros((_BLOCK, self._dimension), dtype=np.float32))
+        self._at(row)[:] = np.frombuffer(half, dtype="<f2")
+        self._kinds[row] = self._codes.setdefault(kind, len(self._codes))
         return True
 
-    def _grow(self, rows: int, dimension: int) -> None:
-        import numpy as np
-
-        if self._matrix is None:
-            self._matrix = np.empty((max(64, rows), dimension), dtype=np.float32)
-        elif rows > len(self._matrix):
-            grown = np.empty((max(rows, len(self._matrix) * 3 // 2), dimension), dtype=np.float32)
-            grown[: len(self._matrix)] = self._matrix
-            self._matrix = grown
+    def _at(self, row: int) -> "NDArray[np.float32]":
+        vector: NDArray[np.float32] = self._blocks[row // _BLOCK][row % _BLOCK]
+        return vector
 
     def _remove(self, seq: int) -> None:
         """The last row takes the place of the removed one."""
         row = self._rows.pop(seq, None)
-        if row is None or self._matrix is None:
+        if row is None:
             return
+        last = len(self._seqs) - 1
         last_seq, last_kind = self._seqs.pop(), self._kinds.pop()
         if last_seq != seq:
-            self._matrix[row] = self._matrix[len(self._seqs)]
+            self._at(row)[:] = self._at(last)
             self._seqs[row], self._kinds[row], self._rows[last_seq] = last_seq, last_kind, row
+        if last % _BLOCK == 0:
+            self._blocks.pop()
 
     def _forget_all(self) -> None:
         self._revision = 0
         self._rows.clear()
         self._seqs.clear()
-        self._kinds.clear()
-        self._matrix = None
+        del self._kinds[:]
+        self._blocks.clear()

@@ -28,6 +28,7 @@ from contextd.domain.command_risk.syntax import (
 )
 from contextd.domain.command_risk.word_reader import Budget
 
+_LONGEST: Final = 20_000
 _DEEPEST: Final = 12
 _MOST_REASONS: Final = 8
 _REMEMBERED_STAGES: Final = 7
@@ -62,6 +63,8 @@ class Risk:
 
 def assess(command: str) -> Risk:
     """Judge a shell command, or SQL, by what it would run. Never raises, and never runs anything."""
+    if len(command) > _LONGEST:
+        return Risk(True, ("is longer than what can be judged",))
     dangers: dict[str, None] = dict.fromkeys(oddities(command))
     notes: dict[str, None] = {}
     for text in dict.fromkeys((command, undisguised(command))):
