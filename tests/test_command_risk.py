@@ -935,7 +935,7 @@ def test_what_stands_before_a_destructive_line_does_not_hide_it(text: str) -> No
     ],
 )
 def test_no_text_sends_the_classifier_astray(piece: str) -> None:
-    """Whatever repeats, an end comes: growth that is worse than the text's would run into the time limit."""
+    """Whatever repeats, an end comes; growth worse than the text's would run into the time limit."""
     verdict = assess(piece * (20_000 // len(piece)))
     assert isinstance(verdict.destructive, bool)
 
