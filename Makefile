@@ -6,17 +6,14 @@ READY := $(VENV)/.ready
 # Both names, because pips differ in which of them reaches what is needed to build.
 PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: serve test test-all check docs bench clean pins
+.PHONY: serve test check docs clean pins
 
 serve: $(READY)
 	$(BIN)/contextd serve
 
 test: $(READY) check
-	$(BIN)/pytest -n 2 -m "not slow and not node" --cov --cov-report= --cov-fail-under=0
+	$(BIN)/pytest -n 2 -m "not node" --cov --cov-report= --cov-fail-under=0
 	$(BIN)/python tests/coverage_gate.py
-
-test-all: $(READY) check
-	$(BIN)/pytest -m "not node"
 
 check: $(READY)
 	$(BIN)/ruff check .

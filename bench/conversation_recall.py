@@ -6,6 +6,9 @@ PATH is a JSON list of conversations: `conversation` has `session_1`, `session_1
 session a list of turns with `dia_id`, `speaker` and `text`; `qa` is a list of questions with `question`,
 `evidence` (the turns' ids) and `category`. Each conversation becomes a project of its own and each turn a
 memory: the turn as its title, the turn between its neighbours, with the date, as its content.
+
+recall is the share of a question's evidence turns among the first so many found, any whether one of them is
+there, sessions the share of the sessions that hold its evidence among the first so many different ones.
 """
 
 import argparse
@@ -17,6 +20,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final
 
 from contextd.domain.callers import Caller
@@ -31,6 +35,7 @@ from processes import data_folder
 from report import Table
 
 _DEPTHS: Final = (5, 10)
+_FOUND: Final = 60
 _CATEGORIES: Final = {1: "multi-hop", 2: "temporal", 3: "open domain", 4: "single-hop", 5: "adversarial"}
 _SESSION: Final = re.compile(r"session_(\d+)")
 _TURN: Final = re.compile(r"D:?(\d+):(\d+)")
@@ -66,17 +71,22 @@ class Conversation:
 class Tally:
     """For each depth, the shares of evidence that were found, question by question."""
 
-    shares: dict[int, list[float]] = field(default_factory=lambda: {depth: [] for depth in _DEPTHS})
+    turns: dict[int, list[float]] = field(default_factory=lambda: {depth: [] for depth in _DEPTHS})
+    sessions: dict[int, list[float]] = field(default_factory=lambda: {depth: [] for depth in _DEPTHS})
 
     def add(self, found: Sequence[str], evidence: frozenset[str]) -> None:
-        for depth, shares in self.shares.items():
-            shares.append(len(evidence & set(found[:depth])) / len(evidence))
+        whole = frozenset(map(_session_of, evidence))
+        sessions = list(dict.fromkeys(map(_session_of, found)))
+        for depth in _DEPTHS:
+            self.turns[depth].append(len(evidence & set(found[:depth])) / len(evidence))
+            self.sessions[depth].append(len(whole & set(sessions[:depth])) / len(whole))
 
     def row(self) -> tuple[str, ...]:
-        recall = [sum(shares) / len(shares) for shares in self.shares.values()]
-        any_found = [sum(share > 0 for share in shares) / len(shares) for shares in self.shares.values()]
-        questions = len(self.shares[_DEPTHS[0]])
-        return (str(questions), *(f"{value:.3f}" for value in (*recall, *any_found)))
+        recall = [fmean(shares) for shares in self.turns.values()]
+        any_found = [fmean(share > 0 for share in shares) for shares in self.turns.values()]
+        sessions = [fmean(shares) for shares in self.sessions.values()]
+        questions = len(self.turns[_DEPTHS[0]])
+        return (str(questions), *(f"{value:.3f}" for value in (*recall, *any_found, *sessions)))
 
 
 def main() -> None:
@@ -121,7 +131,7 @@ def _memory(conversation: Conversation, number: int) -> Memory:
 
 def _memory_search(house: House) -> Search:
     async def search(question: str, path: str) -> list[str]:
-        found = await house.memories.search(question, path, _CALLER, limit=max(_DEPTHS))
+        found = await house.memories.search(question, path, _CALLER, limit=_FOUND)
         return [each.memory.tags[0] for each in found]
 
     return search
@@ -129,7 +139,7 @@ def _memory_search(house: House) -> Search:
 
 def _fusion(archive: Archive) -> Search:
     async def search(question: str, path: str) -> list[str]:
-        hits = await archive.search(_CALLER, question, (KIND,), path, (), max(_DEPTHS), FUSION)
+        hits = await archive.search(_CALLER, question, (KIND,), path, (), _FOUND, FUSION)
         return [hit.record.tags[0] for hit in hits]
 
     return search
@@ -142,8 +152,8 @@ async def _table(search: Search, conversations: Sequence[Conversation]) -> Table
             found = await search(question.text, conversation.path)
             for name in (question.category, "all"):
                 tallies.setdefault(name, Tally()).add(found, question.evidence)
-    columns = ("category", "questions", *(f"recall@{depth}" for depth in _DEPTHS))
-    columns += tuple(f"any@{depth}" for depth in _DEPTHS)
+    columns: tuple[str, ...] = ("category", "questions")
+    columns += tuple(f"{what}@{depth}" for what in ("recall", "any", "sessions") for depth in _DEPTHS)
     return Table(columns, tuple((name, *tallies[name].row()) for name in sorted(tallies)))
 
 
@@ -183,6 +193,10 @@ def _question(asked: Mapping[str, Any], known: set[str]) -> Question:
     category = int(asked["category"])
     name = f"{category} {_CATEGORIES.get(category, 'other')}"
     return Question(str(asked["question"]), frozenset(evidence & known), name)
+
+
+def _session_of(turn: str) -> str:
+    return turn.split(":", 1)[0]
 
 
 def _turn_id(written: str) -> str:

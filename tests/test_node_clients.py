@@ -126,7 +126,7 @@ def test_the_typescript_sdk_saves_finds_fails_and_reads(desk: Desk, transport: s
     assert f"contextd://checkpoints/{saved}" in seen["resources"]
     assert seen["page"].startswith("# ")
     assert seen["missing"]["code"] == -32002
-    assert seen["prompts"] == ["resume-work", "end-of-session"]
+    assert seen["prompts"] == ["resume-work", "diagnose-error", "end-of-session"]
     assert "Saved from Node" in seen["prompt"][0]["content"]["text"]
 
 
