@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from contextd.adapters.minilm import MODEL, MiniLM
+from contextd.adapters.minilm import DIMENSION, MODEL, MiniLM
 from contextd.adapters.sqlite import SqliteStore
 from contextd.domain.ids import new_id
-from contextd.domain.records import Embedding, Entry, Record, Vector
+from contextd.domain.records import Embedding, Entry, Record, Vector, space
 from contextd.services.checkpoints import KIND
 from contextd.services.projects import project_at
 from prose import Checkpoint, checkpoints
@@ -72,7 +72,7 @@ def entry(loaded: Loaded, path: str, minute: int) -> Entry:
         created_at=at,
         updated_at=at,
     )
-    return Entry(record, Embedding(MODEL, loaded.vector))
+    return Entry(record, Embedding(space(MODEL, DIMENSION), loaded.vector))
 
 
 def project_paths(count: int) -> list[str]:

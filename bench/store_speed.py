@@ -8,7 +8,7 @@ from typing import Final
 
 from contextd.adapters.minilm import DIMENSION, MODEL
 from contextd.adapters.sqlite import SqliteStore
-from contextd.domain.records import Embedding, Filter, Query, Vector
+from contextd.domain.records import Embedding, Filter, Query, Vector, space
 from contextd.services.checkpoints import KIND
 from contextd.services.projects import project_at
 from figures import Latency, ms
@@ -61,7 +61,9 @@ async def _searches(count: int) -> list[tuple[str, ...]]:
     (path,) = project_paths(1)
     filter = Filter((KIND,), (project_at(path),))
     texts = list(islice(questions(), _SEARCHES))
-    embeddings = [Embedding(MODEL, vector) for vector in _random_vectors(_SEARCHES, seed=9)]
+    embeddings = [
+        Embedding(space(MODEL, DIMENSION), vector) for vector in _random_vectors(_SEARCHES, seed=9)
+    ]
     kinds = {
         "by keyword": [Query(text, filter, _TOP) for text in texts],
         "by vector": [Query("", filter, _TOP, embedding) for embedding in embeddings],

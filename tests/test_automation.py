@@ -118,7 +118,16 @@ def test_the_older_stream_is_gone_and_says_where_to_go(daemon: Daemon) -> None:
     for path in ("/mcp/sse", "/mcp/sse/operation-1"):
         answer = httpx2.get(daemon.url + path)
         assert answer.status_code == 410
-        assert "GET /mcp" in answer.json()["error"]["message"]
+        assert "GET /mcp" in answer.json()["message"]
+
+
+@pytest.mark.parametrize("path", ["/api/v1/tools/status", "/health", "/mcp/status"])
+def test_a_wrong_method_is_told_with_those_that_are_right(daemon: Daemon, path: str) -> None:
+    answer = httpx2.delete(daemon.url + path)
+    assert answer.status_code == 405
+    assert answer.json()["code"] == "VAL_012"
+    assert "DELETE is not for this path" in answer.json()["message"]
+    assert answer.headers["allow"]
 
 
 @pytest.mark.parametrize(

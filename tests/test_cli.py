@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from contextd import __version__
+from contextd.domain.errors import Misconfigured
+from contextd.tools.declaration import Registry
 from running import command, environment
 
 
@@ -87,6 +89,12 @@ def test_a_call_prints_json_and_reads_json(tmp_path: Path) -> None:
         (["call", "status", "--json", "[]"], 2, "JSON object"),
         (["nope"], 2, "No such command"),
         (["serve", "--port", "x"], 2, "not a valid integer"),
+        (["serve", "--port", "99999"], 2, "use a port from 0 to 65535"),
+        (["serve", "--port", "-5"], 2, "use a port from 0 to 65535"),
+        (["serve", "--host", ""], 2, "--host is not usable"),
+        (["serve", "--host", "http://localhost"], 2, "without a port"),
+        (["serve", "--toolsets", "bogus"], 2, "no toolset named bogus"),
+        (["mcp", "--toolsets", "errors,bogus"], 2, "checkpoints, errors, skills"),
         (["completion", "tcsh"], 2, "tcsh"),
     ],
 )
@@ -140,6 +148,27 @@ def test_tools_are_listed_with_their_cost(tmp_path: Path) -> None:
     assert "checkpoint_save" in contextd(tmp_path, "tools").stdout
     assert {tool["name"] for tool in json.loads(contextd(tmp_path, "tools", "--json").stdout)} >= {"status"}
     assert contextd(tmp_path, "tools", "--tokens").stdout.rstrip().endswith("in all")
+
+
+def test_the_json_of_the_tools_is_what_an_agent_is_told(tmp_path: Path) -> None:
+    told = contextd(tmp_path, "tools", "--json", CONTEXTD_TOOLSETS="errors")
+    names = {tool["name"] for tool in json.loads(told.stdout)}
+    assert "troubleshoot" in names
+    assert "checkpoint_save" not in names
+    assert (
+        "checkpoint_save" not in contextd(tmp_path, "tools", "--tokens", CONTEXTD_TOOLSETS="errors").stdout
+    )
+    assert "checkpoint_save" in contextd(tmp_path, "tools", CONTEXTD_TOOLSETS="errors").stdout
+
+
+@pytest.mark.parametrize("arguments", [["mcp"], ["tools", "--json"], ["call", "status"]])
+def test_an_unknown_toolset_is_refused_with_the_known_ones(tmp_path: Path, arguments: list[str]) -> None:
+    with pytest.raises(Misconfigured, match="no toolset named bogus"):
+        Registry((), ("errors", "bogus"))
+    ran = contextd(tmp_path, *arguments, CONTEXTD_TOOLSETS="bogus")
+    assert ran.returncode == 2
+    assert "no toolset named bogus" in ran.stderr
+    assert "all, checkpoints, errors" in ran.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

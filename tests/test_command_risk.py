@@ -90,6 +90,8 @@ cp image.iso /dev/sdb
 tee /dev/nvme0n1 < image
 cryptsetup luksFormat /dev/sdb1
 lvremove vg0/data
+lvremove -f vg0
+lvreduce -L 5G vg0/data
 zpool destroy tank
 zfs destroy -r tank/home
 diskutil eraseDisk JHFS+ New /dev/disk2
@@ -223,6 +225,21 @@ bundle exec rake db:reset
 php artisan migrate:fresh
 npx prisma migrate reset
 alembic downgrade base
+pg_resetwal -f /var/lib/postgresql/data
+pg_resetxlog /var/lib/postgresql/data
+mysqladmin drop shop
+kafka-topics.sh --bootstrap-server k:9092 --delete --topic orders
+kafka-topics --delete --topic orders
+kafka-consumer-groups.sh --bootstrap-server k:9092 --delete --group g
+etcdctl del --prefix /
+etcdctl --endpoints https://e:2379 del --prefix /
+FLUSHALL
+flushdb async
+db.dropDatabase()
+db.users.drop()
+db.users.deleteMany({})
+db:drop
+migrate:fresh --seed
 dotnet ef database drop
 """
 
@@ -251,6 +268,9 @@ curl -XDELETE http://localhost:9200/logs
 http DELETE :8080/users
 kubectl exec deploy/web -c app -- bash -c 'rm -rf /data'
 lxc exec box -- rm -rf /data
+terraform force-unlock 2f6c
+terraform -chdir=infra force-unlock -force 2f6c
+vault kv delete -mount secret app
 terraform state rm aws_instance.web
 pulumi destroy --yes
 cdk destroy
@@ -607,6 +627,16 @@ ALTER TABLE t ALTER COLUMN c DROP NOT NULL
 pg_dump --clean shop > dump.sql
 mysqldump --add-drop-table shop > dump.sql
 redis-cli get key
+pg_resetwal -n /var/lib/postgresql/data
+mysqladmin status
+kafka-topics.sh --bootstrap-server k:9092 --list
+etcdctl get --prefix /
+lvs
+db.users.find()
+db.users.deleteMany({old: true})
+db:migrate
+alembic upgrade head
+php artisan migrate
 redis-cli --bigkeys
 mongosh --eval 'db.users.find()'
 ls > out.txt

@@ -73,6 +73,127 @@ def test_a_fingerprint_is_sixteen_hex_digits(read: list[tuple[Row, ErrorText]]) 
     assert all(re.fullmatch(r"[0-9a-f]{16}", error.fingerprint) for _, error in read)
 
 
+# --- what stands before a line --------------------------------------------------------
+
+TIMES = (
+    "2024-05-03T11:20:41Z ", "2024-05-03T11:20:41.123456789Z ", "2024-05-03 11:20:41,123 ",
+    "2024/05/03 11:20:41 ", "[2024-05-03 11:20:41] ", "[2024-05-03T11:20:41.123+0200] ", "May  3 11:20:41 ",
+    "11:20:41.123 ", "1714735241.123 ", "[Fri May 03 11:20:41.123456 2024] ", "[   12.345678] ",
+    "03/May/2024:11:20:41 +0000 ", "Fri, 03 May 2024 11:20:41 GMT ",
+)  # fmt: skip
+LEVELS = (
+    "ERROR ", "FATAL ", "CRITICAL ", "WARN ", "INFO ", "E ", "[ERROR] ", "[error] ", "[error]: ",
+    "ERROR | ", "ERROR - ", "ERROR\t", "level=error ", 'level="error" ', "ERROR:root:", "ERROR:app.db:",
+    "time=2024-05-03T11:20:41Z level=error ",
+)  # fmt: skip
+LOGGERS = (
+    "2024-05-03T11:20:41Z ERROR ",
+    "2024-05-03 11:20:41 [ERROR] ",
+    "ERROR 2024-05-03 11:20:41 ",
+    "2024-05-03 11:20:41 E ",
+    "2024-05-03 11:20:41 [error    ] ",
+    "[2024-05-03 11:20:41 +0000] [17] [ERROR] ",
+    "2024-05-03 11:20:41,123 - app.db - ERROR - ",
+    "2024-05-03 11:20:41.123 | ERROR    | app.db:connect:41 - ",
+    "2024-05-03 11:20:41.123 [main] ERROR com.acme.OrderService - ",
+    "2024-05-03 11:20:41.123 ERROR [http-nio-8080-exec-1] com.acme.OrderService - ",
+    "2024-05-03T11:20:41.123Z ERROR 4711 --- [main] c.acme.orders.OrderService       : ",
+    "2024-05-03T11:20:41.123Z\tERROR\tdb/pool.go:41\t",
+    "2024-05-03T11:20:41.123456Z ERROR shop::db: ",
+    "[2024-05-03T11:20:41Z ERROR shop::db] ",
+    "E, [2024-05-03T11:20:41.123456 #4711] ERROR -- : ",
+    "[2024-05-03 11:20:41,123: ERROR/MainProcess] ",
+    "E0503 11:20:41.123456   17 pool.go:41] ",
+    "2024/05/03 11:20:41 [error] 17#17: *42 ",
+    "05-03 11:20:41.123  1234  5678 E AndroidRuntime: ",
+)
+CONTAINERS = (
+    "web_1  | ", "web-1  | ", "web-1 | ", "shop-api-1  | ", "db  | ", "web.1.x8k2jq9w0e1r@node1    | ",
+    "11:20:41 web.1  | ", "0|api  | ", "web_1  | ERROR ", "web_1  | 2024-05-03T11:20:41Z ERROR ",
+    "\x1b[36mweb_1  |\x1b[0m ", "[pod/api-7d8b49557f-x2x9q/api] ", "api-7d8b49557f-x2x9q api ",
+    "[pod/api-7d8b49557f-x2x9q/api] 2024-05-03T11:20:41Z ERROR ",
+    "2024-05-03T11:20:41.123456789Z stderr F ",
+)  # fmt: skip
+SYSTEMS = (
+    "May  3 11:20:41 web1 api[4711]: ", "May  3 11:20:41 web1 kernel: ",
+    "<34>1 2024-05-03T11:20:41.123Z web1 api 4711 ID47 - ",
+    "2024-05-03T11:20:41+00:00 web1 api[4711]: ERROR ",
+    "2024-05-03T11:20:41.123456+00:00 app[web.1]: ", "May  3 11:20:41 web1 kernel: [   12.345678] ",
+)  # fmt: skip
+BUILDS = (
+    "##[error]", "::error::", "::error file=app.js,line=1::", "2024-05-03T11:20:41.1234567Z ##[error]",
+    "build\tRun tests\t2024-05-03T11:20:41.1234567Z ", "#12 3.412 ", "[CI/build]   | ", "web:build: ",
+    "@acme/web:test: ", "packages/web build: ", "2024-05-03T11:20:41.123456Z 01E ", "[0] ",
+    "section_start:1714735241:test[collapsed=true]",
+)  # fmt: skip
+HEADS = (*TIMES, *LEVELS, *LOGGERS, *CONTAINERS, *SYSTEMS, *BUILDS)
+
+
+def _kept(head: str, rows: list[tuple[Row, ErrorText]], *, on_every_line: bool) -> float:
+    def headed(message: str) -> str:
+        return head + message.replace("\n", f"\n{head}") if on_every_line else head + message
+
+    same = [
+        read_error(headed(row["message"]), row.get("stack_trace", "")).fingerprint == error.fingerprint
+        for row, error in rows
+    ]
+    return sum(same) / len(same)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_an_error_is_the_same_in_every_log(head: str, read: list[tuple[Row, ErrorText]]) -> None:
+    assert _kept(head, read, on_every_line=False) >= 0.99
+    assert _kept(head, read, on_every_line=True) >= 0.95
+
+
+@pytest.mark.parametrize("label", ["Error: ", "error: ", "ERROR: ", "npm ERR! "])
+def test_a_label_before_the_first_line_seldom_makes_another_error(
+    label: str, read: list[tuple[Row, ErrorText]]
+) -> None:
+    """Seldom, not never: a label says which of many lines matters."""
+    assert _kept(label, read, on_every_line=False) >= 0.85
+
+
+@given(st.lists(st.sampled_from(HEADS[:2] + CONTAINERS + SYSTEMS + LOGGERS[:3]), max_size=2).map("".join))
+@settings(max_examples=100, deadline=None)
+def test_heads_may_stand_before_heads(heads: str) -> None:
+    told = "Error: ENOSPC: System limit for number of file watchers reached, watch '/srv/app'"
+    assert read_error(heads + told).fingerprint == read_error(told).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ERROR timeout - giving up", "ERROR disk - giving up"),
+        ("ERROR Connection: refused", "ERROR Permission: refused"),
+        ("ERROR worker: cannot start", "ERROR mailer: cannot start"),
+        ("ERROR 1064 (42000): x", "ERROR 1146 (42000): x"),
+        ("2024-05-03 11:20:41 ERROR ValueError: bad", "2024-05-03 11:20:41 ERROR KeyError: bad"),
+        ("2024-05-03 11:20:41 ENOSPC: out of it", "2024-05-03 11:20:41 EMFILE: out of it"),
+        ("2024-05-03 11:20:41 error[E0382]: x", "2024-05-03 11:20:41 error[E0499]: x"),
+        ("May  3 11:20:41 connection failed: timeout", "May  3 11:20:41 login failed: timeout"),
+        ("[vite] Internal server error", "[nodemon] Internal server error"),
+        ("args[0]: invalid value", "opts[0]: invalid value"),
+        ("disk | is full", "queue | is full"),
+        ("ERROR com.acme.StockError: none left", "ERROR com.acme.PriceError: none left"),
+        ("ERROR ", "FATAL "),
+    ],
+)
+def test_what_only_looks_like_a_head_still_tells_errors_apart(one: str, other: str) -> None:
+    assert read_error(one).fingerprint != read_error(other).fingerprint
+
+
+def test_of_many_lines_the_one_that_the_log_calls_an_error_counts() -> None:
+    log = "INFO could not find a cache, so making one\nERROR disk is full\n  on sda1\nINFO stopped\n"
+    assert read_error(log).fingerprint == read_error("disk is full").fingerprint
+
+
+def test_a_trace_is_read_through_the_heads_of_its_lines() -> None:
+    logged = read_error("".join(f"web_1  | {line}\n" for line in TRACEBACK.splitlines()))
+    assert (logged.error_type, logged.ecosystem) == ("KeyError", "python")
+    assert logged.frames == read_error(TRACEBACK).frames
+
+
 # --- masking --------------------------------------------------------------------------
 
 MASKED = [
@@ -146,6 +267,7 @@ HOSTILE = (
     "xErro", "ERROR: ", " ", "\n", "\n\tat ", "user ", "for a from ", "12:34:", "2024-01-", "Jan 1 ",
     "http://", "\\", "<*", "{", '[{"a":', "thread 'x' panicked at ", "é1", "#1 0x1 in a", "A::", "a@",
     "a.b(\n\t/x.go:1\n", "\u201ca", "a==", "[REDACTED:", "a:1:in `b': ", "x.py:12 0x12f failed ",
+    "2024-05-03 11:20:41 ", "ERROR ", "[main] ", "web_1  | ", "a-", "a  ", "x: ", "a/", "a\t",
 )  # fmt: skip
 
 

@@ -246,6 +246,43 @@ def test_contradictions_stay_apart_and_are_shown_together_newest_first(
     assert [(hit["id"], hit["contradicts"]) for hit in alone] == [(newer["id"], [older["id"]])]
 
 
+def test_a_success_and_a_failure_stay_two_whatever_their_titles(session: Session, project: str) -> None:
+    said = (
+        "Running the database migration with the concurrent index option while the background worker holds"
+        " an advisory lock on the orders table during the nightly batch window."
+    )
+    won = store(session, project, title="Concurrent index migration", content=said, outcome="success")
+    lost = store(session, project, title="Nightly batch orders lock", content=said, outcome="failure")
+    assert lost["merged_into"] is None
+    again = store(session, project, title="Concurrent index migration", content=said, outcome="success")
+    assert again["merged_into"] == won["id"]
+    assert get(session, won["id"])["outcome"] == "success"
+    assert get(session, lost["id"])["outcome"] == "failure"
+
+
+def test_an_outcome_is_learned_later_and_never_lost(session: Session, project: str) -> None:
+    kept = store(session, project, **DEADLOCK)
+    for outcome in ("failure", None):
+        again = store(session, project, **DEADLOCK, **({"outcome": outcome} if outcome else {}))
+        assert again["merged_into"] == kept["id"]
+        whole = get(session, kept["id"])
+        assert (whole["outcome"], whole["archived_sources"]) == ("failure", [])
+
+
+def test_each_of_three_is_labelled_with_what_contradicts_it(session: Session, project: str) -> None:
+    title = "Payment call after a timeout"
+    said = (
+        "Retry the payment call after a timeout. Orders stay open for hours otherwise; customers phone us.",
+        "Never retry the payment call after a timeout. Two cards were charged for one basket in spring.",
+        "Retry the payment call after a timeout. The gateway discards repeated idempotency headers.",
+    )
+    yes, no, also = (store(session, project, title=title, content=each)["id"] for each in said)
+    hits = search(session, project, f"{title} orders stay open for hours, customers phone us")
+    assert {hit["id"]: set(hit["contradicts"]) for hit in hits} == {yes: {no}, no: {yes, also}, also: {no}}
+    assert [hit["id"] for hit in hits] == [no, yes, also]
+    assert hits[0]["contradicts"] == [also, yes]
+
+
 # --- worth keeping --------------------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """Consolidation: near-duplicates become one memory, and nothing of them is lost."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,13 +14,14 @@ from hypothesis import strategies as st
 from contextd.adapters.sqlite import SqliteOutcomeLog
 from contextd.domain.callers import Caller
 from contextd.domain.limits import MAX_MEMORY_CONTENT_LENGTH
-from contextd.domain.records import Project
+from contextd.domain.records import Project, Record
 from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.daemon import pipeline_of
 from contextd.services import memory_consolidation as consolidation
 from contextd.services.anchors import Anchor
 from contextd.services.archive import Archive
 from contextd.services.memories import Memories
+from contextd.services.memory_quality import loses
 from contextd.services.memory_records import Draft, Memory
 from contextd.settings import RateLimit, Settings
 from contextd.wiring import House, build, open_house
@@ -148,6 +150,21 @@ async def test_contradictions_are_left_apart_and_told(pipeline: CallPipeline) ->
 
 
 @pytest.mark.anyio
+async def test_opposite_outcomes_are_left_apart_under_other_titles_too(pipeline: CallPipeline) -> None:
+    same = "The migration ran with the concurrent index option while the worker held the orders lock."
+    won = {"title": "Concurrent index migration", "content": f"{same} It spared the shop a downtime."}
+    lost = {"title": "Nightly batch orders lock", "content": f"{same} Every checkout queued behind it."}
+    kept = await stored(pipeline, won, outcome="success")
+    kept += await stored(pipeline, lost, outcome="failure")
+    done = await call(pipeline, "memory_consolidate", project_path=HERE, threshold=0.6)
+    assert (done["created"], done["archived"]) == ([], [])
+    assert {each["id"]: each["reason"] for each in done["skipped"]} == {
+        kept[0]: f"has the opposite outcome of {kept[1]}",
+        kept[1]: f"has the opposite outcome of {kept[0]}",
+    }
+
+
+@pytest.mark.anyio
 async def test_a_higher_threshold_joins_less(pipeline: CallPipeline) -> None:
     await stored(pipeline, *BUILDS)
     done = await call(pipeline, "memory_consolidate", project_path=HERE, threshold=0.99)
@@ -208,6 +225,79 @@ async def test_a_project_that_is_dropped_meanwhile_leaves_nothing_to_do(
     assert (done["created"], len(done["skipped"])) == ([], 3)
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("overtaken", [1, 2, 3])
+async def test_what_another_process_changes_at_the_last_moment_is_left_and_said_so(
+    house: House,
+    pipeline: CallPipeline,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    overtaken: int,
+) -> None:
+    sources = await stored(pipeline, *BUILDS)
+    changed, gone = set(sources[:overtaken]), set(sources[overtaken:])
+    real_keep = Archive.keep
+
+    async def keep_and_be_overtaken(archive: Archive, record: Record) -> Record:
+        kept = await real_keep(archive, record)
+        monkeypatch.setattr(Archive, "keep", real_keep)
+        async with open_house(build(Settings(data_dir=tmp_path, rate_limit=RateLimit(on=False)))) as other:
+            for lesson, id in zip(BUILDS[:overtaken], sources, strict=False):
+                again = await call(pipeline_of(other), "memory_store", project_path=HERE, **lesson)
+                assert again["merged_into"] == id
+        return kept
+
+    monkeypatch.setattr(Archive, "keep", keep_and_be_overtaken)
+    done = await call(pipeline, "memory_consolidate", project_path=HERE)
+    assert set(done["archived"]) == gone
+    assert {each["id"]: each["reason"] for each in done["skipped"]} == dict.fromkeys(
+        changed, "changed meanwhile: consolidate again"
+    )
+    made = {each["id"] for each in done["created"]}
+    assert [set(each["sources"]) for each in done["created"]] == ([gone] if gone else [])
+    assert set(await found(pipeline, "docker build cache")) == changed | made
+    wholes = {id: await call(pipeline, "memory_get", id=id) for id in (*sources, *made)}
+    assert [wholes[id]["evidence"] for id in sources[:overtaken]] == [2] * overtaken
+    assert [wholes[id]["evidence"] for id in made] == ([len(gone)] if gone else [])
+    assert {id for id in sources if wholes[id]["archived_into"]} == gone
+    last = await call(pipeline, "memory_consolidate", project_path=HERE)
+    (one,) = last["created"]
+    whole = await call(pipeline, "memory_get", id=one["id"])
+    assert whole["evidence"] == 3 + overtaken
+    assert all(
+        said in whole["content"]
+        for said in ("--mount=type=cache", "BuildKit must be on", "Clear it after upgrades")
+    )
+
+
+@pytest.mark.anyio
+async def test_of_two_processes_that_consolidate_at_once_each_member_leaves_for_one(
+    house: House, pipeline: CallPipeline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = await stored(pipeline, *BUILDS)
+    real_plan, both_planned = consolidation.plan, asyncio.Barrier(2)
+
+    async def plan_and_wait(*arguments: Any) -> consolidation.Plan:
+        plan = await real_plan(*arguments)
+        async with asyncio.timeout(20):
+            await both_planned.wait()
+        return plan
+
+    monkeypatch.setattr(consolidation, "plan", plan_and_wait)
+    async with open_house(build(Settings(data_dir=tmp_path, rate_limit=RateLimit(on=False)))) as other:
+        both = await asyncio.gather(
+            *(
+                call(each, "memory_consolidate", project_path=HERE)
+                for each in (pipeline, pipeline_of(other))
+            )
+        )
+    archived = [id for done in both for id in done["archived"]]
+    assert sorted(archived) == sorted(sources)
+    made = [each["id"] for done in both for each in done["created"]]
+    evidence = [(await call(pipeline, "memory_get", id=id))["evidence"] for id in made]
+    assert sum(evidence) == 3
+
+
 class Hurried:
     """A clock by which each look takes eight seconds."""
 
@@ -230,8 +320,9 @@ async def outcomes(tmp_path: Path) -> AsyncIterator[SqliteOutcomeLog]:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("dry_run", [True, False])
 async def test_it_stops_in_time_and_goes_on_from_where_it_was(
-    house: House, pipeline: CallPipeline, outcomes: SqliteOutcomeLog
+    house: House, pipeline: CallPipeline, outcomes: SqliteOutcomeLog, dry_run: bool
 ) -> None:
     await stored(pipeline, LINTER, *BUILDS)
     archive = Archive(house.store, house.embeddings, house.scrubber, house.telemetry, house.clock)
@@ -244,15 +335,17 @@ async def test_it_stops_in_time_and_goes_on_from_where_it_was(
     looked_at, offset = 0, 0
     for _ in range(4):
         memories = Memories(archive, outcomes, Hurried())
-        done = await memories.consolidate(HERE, caller, threshold=0.85, dry_run=True, offset=offset)
+        done = await memories.consolidate(HERE, caller, threshold=0.85, dry_run=dry_run, offset=offset)
         looked_at += done.looked_at
         if done.next_offset is None:
             break
         assert done.looked_at < 4
-        offset += done.looked_at
-    assert looked_at == 4
-    assert progress == sorted(progress)
-    assert progress[-1] == 4
+        offset = done.next_offset
+    assert done.next_offset is None
+    if dry_run:
+        assert looked_at == 4
+        assert progress == sorted(progress)
+    assert progress[-1] == (4 if dry_run else 2)
 
 
 # --- which belong together ------------------------------------------------------------
@@ -318,6 +411,15 @@ def test_the_one_has_the_richest_words_and_what_the_others_add_once() -> None:
     assert one.anchors == (Anchor("a.py", "", "new"), Anchor("b.py", "", "b"))
     assert one.ancestors == ("mem-key-0", "mem-key-2", "mem-key-1", "mem-key-9")
     assert (one.created_at, one.updated_at) == (rich.created_at, second.updated_at)
+
+
+def test_to_change_an_outcome_is_to_lose_it() -> None:
+    told = memory(0, "The import fails when the disk is full.")
+    won, lost = replace(told, outcome="success"), replace(told, outcome="failure")
+    assert loses(won, lost)
+    assert loses(won, told)
+    assert not loses(told, won)
+    assert not loses(won, won)
 
 
 @settings(max_examples=50, deadline=None)

@@ -27,7 +27,7 @@ FOLDER = ROOT / "src/contextd/services/pattern_pack"
 every_pattern = pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.id)
 
 KNOWN_DANGERS = {
-    "kubectl delete deployment web --cascade=orphan",
+    "kubectl delete deployment NAME --cascade=orphan",
     "sudo journalctl --vacuum-size=500M",
 }
 """What the pack advises although it removes something. Anything else that turns up here is a mistake."""
@@ -295,3 +295,91 @@ def test_the_pattern_of_its_page_works_as_written() -> None:
     assert all(pack.match(example)[0][0] is pattern for example in pattern.examples)
     assert not any(pattern in dict(pack.match(miss)) for miss in pattern.misses)
     assert pattern.actions
+
+
+# --- commands are for everybody's case ------------------------------------------------
+
+COMMANDS = [
+    (pattern.id, command)
+    for pattern in PATTERNS
+    for action in pattern.actions
+    for command in action.commands
+]
+
+INVENTED = re.compile(
+    r"""(?x)
+    (?<![\w.-])(?: app | bar | company | customers? | foo | invoices? | main | myapp | orders | prod | shop
+        | staging | users? | web )(?!\w)
+    | :\d{4,5}\b | \s-[pP]\s\d+ | \b(?:acme|example)\b | git@[a-z]
+    """
+)
+"""Names that the author of a pattern made up, or took from the example at hand."""
+OF_EVERYBODY = ("mysql.user", "select user,")
+
+FILE = re.compile(
+    r"(?<![\w*./-])(?:[\w./-]*/)?([a-z][\w-]*\.(?:c|csv|db|jar|js|log|php|py|rb|sh|sql|ya?ml))\b"
+)
+FILES_OF_EVERYBODY = {"console.log", "copy.db", "error.log", "kafka-topics.sh", "manage.py", "recovered.db"}
+
+TABLE = re.compile(r"\b(?:from|join|into|describe|grant \S+ on) ([a-z][\w.]*)")
+CATALOGUES = ("information_schema.", "mysql.", "pg_", "sys.")
+
+
+@pytest.mark.parametrize(("id", "command"), COMMANDS)
+def test_what_depends_on_the_case_is_a_word_in_capitals(id: str, command: str) -> None:
+    plain = command
+    for known in OF_EVERYBODY:
+        plain = plain.replace(known, "")
+    assert INVENTED.findall(plain) == []
+    assert set(FILE.findall(plain)) <= FILES_OF_EVERYBODY
+    if re.match(r"(?:sudo )?(?:-u postgres )?(?:psql|mysql|sqlite3) ", command):
+        assert [name for name in TABLE.findall(plain) if not name.startswith(CATALOGUES)] == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'psql -c "select max(id) from orders"',
+        "mysql -e 'describe shop.things'",
+        "sqlite3 app.db .schema",
+        "ss -ltnp 'sport = :8080'",
+        "pg_isready -h HOST -p 5432",
+        "sed -i 's/x//' run.sh",
+        "ssh -T git@github.com",
+        "curl https://api.acme.io/v1/me",
+        "docker build -t app .",
+        "git log origin/main",
+    ],
+)
+def test_an_invented_name_would_be_noticed(command: str) -> None:
+    named = [name for name in TABLE.findall(command) if not name.startswith(CATALOGUES)]
+    assert INVENTED.search(command) or set(FILE.findall(command)) - FILES_OF_EVERYBODY or named
+
+
+@pytest.mark.parametrize(
+    ("text", "id"),
+    [
+        ("what():  std::bad_alloc", "c.bad-alloc"),
+        ("RuntimeError: CUDA out of memory. Tried to allocate 1.5 GiB", "python.cuda-out-of-memory"),
+        ("Topic invoices not present in metadata after 60000 ms.", "services.kafka-topic-missing"),
+        ("main.swift:3:8: error: no such module 'Alamofire'", "swift.no-such-module"),
+        (
+            "go: git.corp.net/a/b@v1.0.0: reading https://proxy.golang.org/git.corp.net/a/b/@v/v1.0.0.mod: "
+            "410 Gone",
+            "go.private-module",
+        ),
+        (
+            "go: module git.corp.net/a/b: git ls-remote -q origin in /go/vcs/ab: exit status 128:"
+            "\n\tfatal: could not read Username for 'https://git.corp.net': terminal prompts disabled",
+            "go.private-module",
+        ),
+    ],
+)
+def test_an_error_that_people_meet_often_is_known(text: str, id: str) -> None:
+    assert best(text) == {id}
+
+
+def test_a_private_go_module_is_advised_to_be_named_private() -> None:
+    pattern = PACK.get("go.private-module")
+    assert pattern is not None
+    assert any("GOPRIVATE" in command for action in pattern.actions for command in action.commands)

@@ -9,6 +9,7 @@ import sqlite3
 import struct
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -19,8 +20,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from contextd.adapters.sqlite import SqliteStore
+from contextd.adapters.sqlite import SqliteStore, drawers
 from contextd.adapters.sqlite.schema import RECORDS
+from contextd.adapters.sqlite.vectors import Indexes
 from contextd.domain.errors import StoreUnavailable
 from contextd.domain.records import Embedding, Entry, Filter, Json, Project, Query, Record, Vector
 from contextd.services.projects import project_at
@@ -212,6 +214,51 @@ async def test_vectors_held_in_memory_follow_what_another_process_writes(
     processes.submit(put_one, tmp_path, shop, "theirs", [0.0, 1.0]).result(WAIT)
     assert [hit.record.id for hit in await store.search(query)] == ["theirs"]
     await store.close()
+
+
+@pytest.mark.anyio
+async def test_a_reader_that_missed_many_removals_loads_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawers, "_KEPT_REVISIONS", 10)
+    shop = project_at(SHOP)
+    ours, theirs = SqliteStore(tmp_path), SqliteStore(tmp_path)
+    upright = Embedding("test", Vector(struct.pack("<2f", 0.0, 1.0)))
+    query = Query("", Filter(("checkpoint",), (shop,)), 50, upright)
+    await ours.put([entry(shop, f"old-{number}", [0.0, 1.0]) for number in range(5)])
+    assert len(await ours.search(query)) == 5
+    for number in range(60):
+        await theirs.put([entry(shop, f"old-{number % 4}", [0.0, 1.0])])
+    await theirs.delete(shop, ["old-4"])
+    assert sorted(hit.record.id for hit in await ours.search(query)) == [f"old-{n}" for n in range(4)]
+    with closing(sqlite3.connect(next((tmp_path / "projects").glob("*.db")))) as file:
+        (removals,) = file.execute("SELECT count(*) FROM removals").fetchone()
+    assert removals <= 20
+    await ours.close()
+    await theirs.close()
+
+
+@pytest.mark.anyio
+async def test_no_record_takes_the_row_of_one_that_was_removed(tmp_path: Path) -> None:
+    shop = project_at(SHOP)
+    store = SqliteStore(tmp_path)
+    seen: list[int] = []
+    for number in range(3):
+        await store.put([entry(shop, f"one-{number}")])
+        with closing(sqlite3.connect(next((tmp_path / "projects").glob("*.db")))) as file:
+            seen += [row[0] for row in file.execute("SELECT seq FROM records")]
+        await store.delete(shop, [f"one-{number}"])
+    assert len(set(seen)) == 3
+    await store.close()
+
+
+def test_vectors_that_nobody_searches_are_let_go() -> None:
+    indexes = Indexes(idle_s=0.0)
+    first = indexes.of("a", "model")
+    time.sleep(0.001)
+    assert indexes.of("b", "model") is not first
+    assert len(indexes) == 1
+    assert Indexes().of("a", "model") is not first
 
 
 def test_a_writer_that_holds_the_file_for_long_is_waited_for(tmp_path: Path) -> None:

@@ -220,6 +220,28 @@ def test_detail_shortens_what_is_long_and_removes_no_field(session: Session) -> 
     assert len({frozenset(each) for each in first}) == 1
 
 
+def test_facts_of_the_first_save_stay_when_there_are_too_many(session: Session) -> None:
+    name = word()
+    for letter, count in (("a", 48), ("b", 50)):
+        save(session, error(name), "fix", context={f"{letter}{number}": letter for number in range(count)})
+    context = search(session, error(name))["results"][0]["context"]
+    assert [letter for letter in "ab" for key in context if key.startswith(letter)] == ["a"] * 48 + [
+        "b"
+    ] * 2
+
+
+def test_clients_that_save_one_pattern_at_once_make_one(daemon: Daemon) -> None:
+    name = word()
+
+    def client(number: int) -> str:
+        saved = save(daemon.session(), error(name), f"way {number * 'i'} out", save_as_pattern=True)
+        id: str = saved["pattern_id"]
+        return id
+
+    with ThreadPoolExecutor(3) as clients:
+        assert len(set(clients.map(client, range(3)))) == 1
+
+
 def test_a_secret_is_neither_kept_nor_answered(daemon: Daemon, session: Session) -> None:
     secret = "ghp_" + "b3C4" * 9
     message = f"{error(word())}: clone failed for token='{secret}'"
@@ -261,6 +283,14 @@ GOOD_SAVE = {"error_message": "e", "error_type": "t", "solution": "s"}
         ("remediation_save", {"severity": "huge"}, "VAL_005", "severity"),
         ("remediation_save", {"tags": ["x"] * 21}, "VAL_003", "tags"),
         ("remediation_save", {"tags": ["x" * 51]}, "VAL_003", "tags"),
+        ("remediation_save", {"tags": ["usb", "fingerprint:scanner"]}, "VAL_009", "tags"),
+        ("remediation_save", {"error_message": "a b", "save_as_pattern": True}, "VAL_000", "error_message"),
+        (
+            "remediation_save",
+            {"error_message": "x y 12345", "save_as_pattern": True},
+            "VAL_000",
+            "error_message",
+        ),
         ("remediation_save", {"context": {"k": "x" * 1_001}}, "VAL_003", "context"),
         ("remediation_save", {"project_path": "/srv/../etc"}, "VAL_007", "project_path"),
         ("remediation_save", {"solution": 7}, "VAL_002", "solution"),
@@ -366,6 +396,27 @@ async def test_both_tools_go_all_the_way(house: House) -> None:
             pipeline, "remediation_search", error_message="e", stack_trace="e\n" * 3_000, detail=detail
         )
         assert [each["id"] for each in found["results"]] == [saved["id"]]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("detail", "kept_out"),
+    [
+        ("full", []),
+        ("preview", ["", "s" * 100, '{"a": 1}']),
+        ("refs", ["the pump refused", "s" * 300, '{"a": 1}']),
+    ],
+)
+async def test_what_a_shorter_answer_leaves_out_is_counted(
+    house: House, detail: str, kept_out: list[str]
+) -> None:
+    pipeline, caller = pipeline_of(house), Caller(session="tests")
+    message = {"error_message": "the pump refused"}
+    await call(
+        pipeline, "remediation_save", **message, error_type="E", solution="s" * 300, context={"a": 1}
+    )
+    await pipeline.call("remediation_search", {**message, "detail": detail}, caller)
+    assert caller.tally.kept_out == kept_out
 
 
 @pytest.mark.anyio

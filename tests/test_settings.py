@@ -46,6 +46,11 @@ def test_a_secret_is_never_shown() -> None:
     [
         ("CONTEXTD_HTTP_PORT", "eighty"),
         ("CONTEXTD_HTTP_PORT", "70000"),
+        ("CONTEXTD_HTTP_HOST", ""),
+        ("CONTEXTD_HTTP_HOST", "http://localhost"),
+        ("CONTEXTD_HTTP_HOST", "127.0.0.1:8080"),
+        ("CONTEXTD_HTTP_HOST", "a b"),
+        ("CONTEXTD_HTTP_HOST", "a" * 70),
         ("CONTEXTD_LOG_LEVEL", "loud"),
         ("CONTEXTD_RATE_LIMIT", "fast"),
         ("CONTEXTD_RATE_LIMIT", "0/5"),
@@ -56,6 +61,35 @@ def test_a_secret_is_never_shown() -> None:
 def test_a_value_that_cannot_be_used_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(Misconfigured, match=name):
         load_settings({name: value, "CONTEXTD_CONFIG": "/nonexistent"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "option"),
+    [
+        ("http_port", 99_999, "--port"),
+        ("http_port", -5, "--port"),
+        ("http_host", " ", "--host"),
+        ("log_level", "loud", "--log-level"),
+    ],
+)
+def test_the_command_line_is_held_to_the_same_as_the_environment(
+    name: str, value: object, option: str
+) -> None:
+    with pytest.raises(Misconfigured, match=f"{option} is not usable"):
+        load_settings({"CONTEXTD_CONFIG": "/nonexistent"}, {name: value})
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]", "localhost", "my-box.example.com", "db_1"])
+def test_addresses_and_names_of_hosts_are_taken(host: str) -> None:
+    assert load_settings({"CONTEXTD_CONFIG": "/nonexistent"}, {"http_host": host}).http_host == host
+
+
+@pytest.mark.parametrize(("given", "taken"), [("", ("all",)), ("errors, code,", ("errors", "code"))])
+def test_toolsets_are_separated_by_commas_and_are_all_where_none_is_named(
+    given: str, taken: tuple[str, ...]
+) -> None:
+    assert load_settings({"CONTEXTD_CONFIG": "/nonexistent"}, {"toolsets": given}).toolsets == taken
+    assert load_settings({"CONTEXTD_CONFIG": "/nonexistent", "CONTEXTD_TOOLSETS": given}).toolsets == taken
 
 
 @pytest.mark.parametrize("text", ["http_port = ", 'no_such_setting = "x"', "\x00"])

@@ -1,5 +1,6 @@
 """SKILL.md folders: what is read and what is refused, and that nothing is lost on the way out and in."""
 
+import json
 import os
 import re
 import shlex
@@ -7,6 +8,7 @@ import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 import pytest
 from hypothesis import given, settings
@@ -70,6 +72,7 @@ def fields(*lines: str) -> Any:
         (["k:", "  x: 1", "", "  # comment", "  'y z': two"], {"x": 1, "y z": "two"}),
         (["k:", "  x:", "    y: deep"], {"x": {"y": "deep"}}),
         (['k: {"a": [1, {"b": null}]}'], {"a": [1, {"b": None}]}),
+        (["k: " + "[" * 64 + "]" * 64], json.loads("[" * 64 + "]" * 64)),
     ],
 )
 def test_what_such_files_use_is_read_as_yaml_has_it(lines: list[str], value: Any) -> None:
@@ -96,7 +99,10 @@ def test_what_such_files_use_is_read_as_yaml_has_it(lines: list[str], value: Any
         (2, ["k: [NaN"], "not JSON"),
         (2, ["k: [a,, b]"], "empty"),
         (2, ["k: [a][b]"], "more than words"),
-        (2, ["k: " + "[" * 100_000], "not JSON"),
+        (2, ["k: " + "[" * 100_000], "too deeply"),
+        (2, ["k: " + "[" * 65 + "]" * 65], "too deeply"),
+        (2, ["k: " + '{"a":' * 700 + "1" + "}" * 700], "too deeply"),
+        (3, ["k:", "  - " + "[" * 700 + "]" * 700], "too deeply"),
         (3, ["k: 1", "   x: 2"], "colon"),
         (3, ["k: 'a'", "   x: 2"], "indented too far"),
         (3, ["k:", "\tx: 2"], "spaces"),
@@ -152,14 +158,15 @@ def test_no_text_makes_the_reader_fail_in_another_way(text: str) -> None:
 
 # --- a skill and its file -------------------------------------------------------------
 
+LINES = NAMES.filter(lambda text: not any(category(char) in ("Cc", "Zl", "Zp") for char in text))
 SKILLS = st.builds(
     Skill,
-    name=NAMES,
+    name=LINES,
     description=NAMES,
     content=TEXT,
     version=st.sampled_from(["1.0.0", "2.1.0-rc.1+build"]),
-    author=NAMES,
-    category=NAMES,
+    author=LINES,
+    category=LINES,
     prerequisites=st.lists(NAMES, max_size=3).map(tuple),
     expected_outcome=TEXT,
     tags=st.lists(NAMES, max_size=3).map(tuple),
@@ -171,6 +178,11 @@ SKILLS = st.builds(
 
 def written(skill: Skill) -> str:
     return to_markdown(front_matter(skill, slug(skill.name, "skill-shared-0123456789")), skill.content)
+
+
+def test_a_name_in_a_file_cannot_forge_lines_in_a_list() -> None:
+    text = '---\nname: "con\\nevil"\ndescription: "What it does"\n---\nDo it.\n'
+    assert from_markdown(text, "", "ana").name == "con evil"
 
 
 @QUICK
@@ -468,6 +480,10 @@ def test_an_export_overwrites_only_what_is_kept(folder: Path, tmp_path: Path) ->
 def test_mistakes_are_told_folder_by_folder_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
     skill_folder(folder.parent / "bad", front="tags: [\n")
     skill_folder(folder.parent / "long", body="x" * 50_001)
+    for name, levels in (("deep", 700), ("deeper", 5_000)):
+        skill_folder(folder.parent / name, front=f"extra: {'[' * levels}{']' * levels}\n")
+    inner = '{"a":' * 700 + "1" + "}" * 700
+    skill_folder(folder.parent / "within", front=f"metadata:\n  contextd: '{inner}'\n")
     data = tmp_path / "data"
     data.mkdir()
     ran = contextd(data, "skill", "import", folder.parent)
@@ -475,6 +491,10 @@ def test_mistakes_are_told_folder_by_folder_and_the_rest_goes_on(folder: Path, t
     assert ran.stdout == "created    tidy-up 1.0.0\n"
     assert "bad: line 4 of SKILL.md: this is not JSON on one line" in ran.stderr
     assert "long: content is too long" in ran.stderr
+    for name in ("deep", "deeper"):
+        assert f"{name}: line 4 of SKILL.md: the JSON is nested too deeply" in ran.stderr
+    assert "within: contextd" in ran.stderr
+    assert "at most 64 levels" in ran.stderr
     assert "Traceback" not in ran.stderr
     nothing = contextd(data, "skill", "export", "nope")
     assert nothing.returncode == 1

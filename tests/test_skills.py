@@ -1,10 +1,12 @@
 """Skills end to end over MCP: made, found, listed, changed, applied, deleted; and their versions."""
 
+import asyncio
 import itertools
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from contextd.adapters.qdrant import QdrantStore
 from contextd.domain.callers import Caller, Principal
 from contextd.domain.errors import BadLength, Conflict, NotFound, RateLimited
+from contextd.domain.records import SHARED, Entry
 from contextd.domain.versions import Version
 from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.daemon import pipeline_of
@@ -279,6 +282,19 @@ def test_what_is_no_semantic_version_is_refused(session: Session, category: str,
     assert refusal(session.call("skill_update", id=made["id"], version=version))["code"] == "VAL_009"
 
 
+def test_a_version_without_room_for_the_next_asks_for_another(session: Session, category: str) -> None:
+    longest = f"1.0.{'9' * 60}"
+    made = create(session, category, version=longest)
+    for _ in range(2):
+        error = refusal(session.call("skill_update", id=made["id"], content="new"))
+        assert (error["code"], error["details"]["field"]) == ("VAL_003", "version")
+        assert "more than 64 characters" in error["message"]
+    error = refusal(session.call("skill_update", id=made["id"], version=longest))
+    assert error["message"].endswith(f"give a version above {longest}")
+    updated = structured(session.call("skill_update", id=made["id"], content="new", version="1.1.0"))
+    assert updated["version"] == "1.1.0"
+
+
 PRECEDENCE = """
 0.0.0 0.0.1 0.1.0 1.0.0-alpha 1.0.0-alpha.1 1.0.0-alpha.beta 1.0.0-beta 1.0.0-beta.2 1.0.0-beta.11
 1.0.0-rc.1 1.0.0 1.0.1-0 1.0.1-0.a 1.0.1--- 1.0.1 1.1.0 1.10.0 2.0.0
@@ -317,6 +333,8 @@ def test_whatever_version_is_read_is_written_the_same_and_the_next_is_above(text
     [
         ("skill_create", {"name": "n" * 201}, "VAL_003", "name"),
         ("skill_create", {"name": "  "}, "VAL_003", "name"),
+        ("skill_create", {"name": "con\nname: evil"}, "VAL_008", "name"),
+        ("skill_create", {"author": "\x1b[31mred"}, "VAL_008", "author"),
         ("skill_create", {"description": "d" * 2001}, "VAL_003", "description"),
         ("skill_create", {"content": "c" * 50_001}, "VAL_003", "content"),
         ("skill_create", {"content": ""}, "VAL_003", "content"),
@@ -485,6 +503,23 @@ def test_a_name_is_made_once_by_clients_at_once(daemon: Daemon, category: str) -
         answers = list(pool.map(lambda client: client.call("skill_create", **arguments), clients))
     assert [answer["result"]["isError"] for answer in answers].count(False) == 1
     assert len(listed(clients[0], category)) == 1
+
+
+def test_of_clients_that_take_one_name_at_once_one_gets_it(daemon: Daemon, category: str) -> None:
+    clients = [daemon.session() for _ in range(4)]
+    ids = [create(client, category)["id"] for client in clients[1:]]
+    takers = [
+        lambda: clients[0].call("skill_create", **draft(category, name=f"{category} wanted")),
+        lambda: clients[1].call("skill_update", id=ids[0], name=f"{category} wanted"),
+        lambda: clients[2].call("skill_update", id=ids[1], name=f"{category}  Wanted"),
+        lambda: clients[3].call("skill_update", id=ids[2], name=f"{category} WANTED"),
+    ]
+    with ThreadPoolExecutor(len(takers)) as pool:
+        answers = [future.result() for future in [pool.submit(take) for take in takers]]
+    refused = [refusal(answer) for answer in answers if answer["result"]["isError"]]
+    assert [error["category"] for error in refused] == ["conflict"] * 3
+    (holder,) = [skill for skill in listed(clients[0], category) if "wanted" in skill["name"].lower()]
+    assert [error["details"] for error in refused] == [{"id": holder["id"]}] * 3
 
 
 # --- as resources ---------------------------------------------------------------------
@@ -697,6 +732,38 @@ async def test_a_skill_that_goes_while_it_is_updated_leaves_nothing(tmp_path: Pa
             await call(pipeline, "skill_update", id=made["id"], content="late")
         (drawer,) = await house.store.drawers()
         assert drawer.counts == {}
+
+
+@pytest.mark.anyio
+@on_each_store
+async def test_names_are_taken_one_after_the_other(pipeline: CallPipeline) -> None:
+    ids = [(await call(pipeline, "skill_create", **draft("c")))["id"] for _ in range(3)]
+    made = draft("c", name="wanted")
+    answers = await asyncio.gather(
+        *(call(pipeline, "skill_update", id=id, name="wanted") for id in ids),
+        call(pipeline, "skill_create", **made),
+        return_exceptions=True,
+    )
+    (taken,) = [answer for answer in answers if not isinstance(answer, Conflict)]
+    assert isinstance(taken, dict)
+    # Who gives a name up leaves it to whoever comes next.
+    await call(pipeline, "skill_update", id=taken["id"], name="given up")
+    assert (await call(pipeline, "skill_create", **made))["name"] == "wanted"
+
+
+@pytest.mark.anyio
+async def test_a_kept_version_that_is_too_long_can_be_left_behind(tmp_path: Path) -> None:
+    async with furnished(tmp_path, "sqlite") as house:
+        pipeline = pipeline_of(house)
+        made = await call(pipeline, "skill_create", **draft("c"))
+        record = await house.store.get(SHARED, made["id"])
+        assert record is not None
+        long = replace(record, fields={**record.fields, "version": f"1.0.1{'0' * 60}"})
+        await house.store.put([Entry(long)])
+        with pytest.raises(BadLength):
+            await call(pipeline, "skill_update", id=made["id"], content="new")
+        updated = await call(pipeline, "skill_update", id=made["id"], content="new", version="2.0.0")
+        assert updated["version"] == "2.0.0"
 
 
 @pytest.mark.anyio

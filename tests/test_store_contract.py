@@ -116,7 +116,7 @@ KIND = "note"
 DIMENSION = 16
 
 
-def note(id: str, text: str = "", *, at: datetime = NOON, project: Project = ALPHA) -> Record:
+def note(id: str, text: str = "written down", *, at: datetime = NOON, project: Project = ALPHA) -> Record:
     return Record(
         id=id, kind=KIND, project=project, title="", text=text, fields={}, created_at=at, updated_at=at
     )
@@ -723,6 +723,11 @@ async def test_records_without_a_vector_of_the_model_are_listed_oldest_first(sto
     assert lacking == ["oldest", "shared", "newest"]
     assert [record.id for record in await store.unembedded("test", 2)] == ["oldest", "shared"]
     assert [record.id for record in await store.unembedded("other", 1)] == ["embedded"]
+
+
+async def test_a_record_without_words_needs_no_vector(store: Store) -> None:
+    await store.put(entries(note("silent", ""), note("spoken", "words")))
+    assert [record.id for record in await store.unembedded("test", 10)] == ["spoken"]
 
 
 async def test_an_empty_store_has_nothing_to_embed(store: Store) -> None:

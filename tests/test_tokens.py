@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from contextd.adapters.token_vault import TokenFile
-from contextd.domain.errors import Conflict, StoreUnavailable
+from contextd.domain.errors import Conflict, Invalid, StoreUnavailable
 from running import Daemon, command, environment, running_daemon
 
 
@@ -54,7 +54,8 @@ def test_nothing_is_served_without_a_token_once_there_is_one(guarded: Guarded, p
         answer = httpx2.get(guarded.daemon.url + path, headers={"Accept": "text/event-stream", **headers})
         assert answer.status_code == 401
         assert answer.headers["www-authenticate"].startswith("Bearer")
-        assert answer.json()["error"]["data"]["code"] == "SEC_001"
+        told = answer.json()["error"]["data"] if path == "/mcp" else answer.json()
+        assert told["code"] == "SEC_001"
 
 
 def test_a_token_opens_every_door(guarded: Guarded) -> None:
@@ -156,6 +157,47 @@ def test_a_port_that_is_taken_is_told_with_what_to_do(guarded: Guarded) -> None:
     refused = contextd(guarded.daemon.data_dir, "serve", "--port", port)
     assert refused.returncode == 2
     assert "CONTEXTD_HTTP_PORT" in refused.stderr
+
+
+def test_an_address_of_another_machine_is_told_with_what_to_do(guarded: Guarded) -> None:
+    for host in ("192.0.2.7", "no-such-host.invalid"):
+        refused = contextd(guarded.daemon.data_dir, "serve", "--host", host, "--port", "0")
+        assert refused.returncode == 2
+        assert "CONTEXTD_HTTP_HOST" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("", "blank"),
+        ("  ", "blank"),
+        ("a\nb", "control characters"),
+        ("a\x1b[31m", "control characters"),
+        ("a" * 101, "longer than 100"),
+    ],
+)
+def test_a_name_that_cannot_be_listed_is_refused_and_makes_no_token(
+    tmp_path: Path, name: str, says: str
+) -> None:
+    refused = contextd(tmp_path, "token", "create", "--name", name)
+    assert refused.returncode == 2
+    assert says in refused.stderr
+    assert not refused.stdout
+    with pytest.raises(Invalid, match=says):
+        TokenFile(tmp_path / "tokens.json").create(name, None)
+    assert not (tmp_path / "tokens.json").exists()
+
+
+def test_a_name_of_many_letters_and_scripts_is_taken(tmp_path: Path) -> None:
+    vault = TokenFile(tmp_path / "tokens.json")
+    for name in ("a" * 100, "Ann's laptop", "笔记本"):
+        assert vault.verify(vault.create(name, None)) is not None
+
+
+def test_a_list_of_no_tokens_says_so(tmp_path: Path) -> None:
+    listed = contextd(tmp_path, "token", "list")
+    assert (listed.returncode, listed.stdout) == (0, "")
+    assert "there are no tokens" in listed.stderr
 
 
 def test_a_vault_that_cannot_be_read_lets_nobody_in(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def fault(model: type[Input], arguments: object) -> Invalid:
             SAVE | {"summary": 5},
             WrongType,
             "summary",
-            "summary has the wrong type: give 1 to 500 characters",
+            "summary has the wrong type: give text of 1 to 500 characters",
         ),
         (
             SAVE | {"tags": ["x"] * 21},
@@ -89,7 +89,7 @@ def fault(model: type[Input], arguments: object) -> Invalid:
             "tags",
             "tags is too long: give a list of at most 20 items",
         ),
-        (SAVE | {"tags": ["x", ""]}, BadLength, "tags", "tags[1] is too short: give a list of at most 20"),
+        (SAVE | {"tags": ["x", ""]}, BadLength, "tags", "tags[1] is too short: give 1 to"),
         (SAVE | {"tags": "x"}, WrongType, "tags", "tags has the wrong type"),
         (SAVE | {"context": {"k": "x" * 1001}}, BadLength, "context", "values of at most 1000 characters"),
         (
@@ -145,13 +145,13 @@ def test_a_mistake_is_named_with_what_to_give(
         ({"count": "1"}, WrongType, "count has the wrong type: give an integer"),
         ({"count": 1.5}, WrongType, "count has the wrong type: give an integer"),
         ({"flag": "yes"}, WrongType, "flag has the wrong type: give true or false"),
-        ({"words": [1]}, WrongType, "words[0] has the wrong type: give a list of items, each text"),
+        ({"words": [1]}, WrongType, "words[0] has the wrong type: give text"),
         ({"anything": 1}, WrongType, "anything has the wrong type: give an object"),
         ({"at_least": "a"}, BadLength, "at_least is too short: give at least 2 characters"),
         ({"free": 1}, WrongType, "free has the wrong type: give text"),
         ({"either": []}, WrongType, "give an integer or text"),
         ({"inner": 1}, WrongType, "inner has the wrong type: give an object"),
-        ({"inner": {}}, MissingField, "inner is required"),
+        ({"inner": {}}, MissingField, "inner.name is required: give text"),
     ],
 )
 def test_every_kind_of_field_is_explained_in_words(
@@ -160,6 +160,27 @@ def test_every_kind_of_field_is_explained_in_words(
     found = fault(Everything, arguments)
     assert type(found) is kind
     assert message in found.message
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("checkpoint_save", SAVE | {"project_path": "p"}, "absolute path: give a clean absolute path"),
+        ("checkpoint_search", {"query": " "}, "must not be empty: say what to search for"),
+        ("checkpoint_list", {"offset": 10**9}, "give an integer from 0 to 1000000"),
+        ("analytics_get", {"start_date": "1"}, "give 10 characters"),
+        ("skill_update", {"id": "skill-1", "name": "a\nb"}, "one line without control characters: send"),
+        ("status", {"x": 1}, "x is not a field of this tool: this tool takes no fields"),
+        (
+            "memory_store",
+            {"project_path": "/p", "title": "t", "content": "c", "anchors": [{"file": ""}]},
+            "anchors[0].file is too short: give 1 to 4096 characters",
+        ),
+    ],
+)
+def test_the_remedy_fits_the_mistake(tool: str, arguments: dict[str, object], message: str) -> None:
+    (declared,) = (each for each in load_extensions().tools if each.name == tool)
+    assert message in fault(declared.input, arguments).message
 
 
 def test_an_empty_query_has_a_code_of_its_own() -> None:

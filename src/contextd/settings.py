@@ -6,6 +6,7 @@ makes `contextd config`, the docs page and the errors.
 
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -65,8 +66,25 @@ def _port(value: str) -> int:
     return port
 
 
+_HOST: Final = re.compile(r"(?=.{1,253}\Z)[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,62})(?:\.[A-Za-z0-9_-]{1,63})*\.?")
+
+
+def _host(value: str) -> str:
+    host = value.strip()
+    try:
+        ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        if not _HOST.fullmatch(host):
+            raise ValueError("use an address or the name of a host, without a port") from None
+    return host
+
+
 def _names(value: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def _toolsets(value: str) -> tuple[str, ...]:
+    return _names(value) or ("all",)
 
 
 def _positive(value: str) -> float:
@@ -132,7 +150,7 @@ def _data_dir() -> Path:
 @dataclass(frozen=True, slots=True)
 class Settings:
     data_dir: Path = _setting("CONTEXTD_DATA_DIR", _data_dir, _path, "folder for all state")
-    http_host: str = _setting("CONTEXTD_HTTP_HOST", "127.0.0.1", str.strip, "address to listen on")
+    http_host: str = _setting("CONTEXTD_HTTP_HOST", "127.0.0.1", _host, "address to listen on")
     http_port: int = _setting("CONTEXTD_HTTP_PORT", 8080, _port, "port to listen on; 0 takes a free one")
     allow_anonymous: bool = _setting(
         "CONTEXTD_ALLOW_ANONYMOUS", False, _flag, "serve callers without a token although tokens exist"
@@ -194,8 +212,8 @@ class Settings:
     toolsets: tuple[str, ...] = _setting(
         "CONTEXTD_TOOLSETS",
         ("all",),
-        _names,
-        "which groups of tools are listed; unlisted ones still answer",
+        _toolsets,
+        "which groups of tools are listed, such as errors,code; unlisted ones still answer",
     )
     session_idle_s: float = _setting(
         "CONTEXTD_SESSION_IDLE_S", 1800.0, _positive, "an MCP session without requests ends after this"
@@ -273,7 +291,8 @@ def load_settings(
             continue
         env = row.metadata["env"]
         if overrides and overrides.get(row.name) is not None:
-            values[row.name], origin = overrides[row.name], "command line"
+            given = _as_text(overrides[row.name])
+            values[row.name], origin = _parse(row.metadata, given, _option(row.name)), "command line"
         elif env in environ:
             values[row.name], origin = _parse(row.metadata, environ[env], env), f"environment {env}"
         elif env == "CONTEXTD_HTTP_PORT" and _OLD_PORT in environ:
@@ -284,7 +303,7 @@ def load_settings(
             warnings.append(f"{_OLD_PORT} is the old name: use CONTEXTD_HTTP_PORT")
         elif row.name in table:
             values[row.name] = _parse(
-                row.metadata, _toml_text(table.pop(row.name)), f"{row.name} in {file.name}"
+                row.metadata, _as_text(table.pop(row.name)), f"{row.name} in {file.name}"
             )
             origin = str(file)
         else:
@@ -318,8 +337,13 @@ def _parse(metadata: Mapping[str, Any], value: str, name: str) -> object:
         raise Misconfigured(f"{name} is not usable ({error})", "mend or unset it") from error
 
 
-def _toml_text(value: object) -> str:
-    if isinstance(value, list):
+def _option(name: str) -> str:
+    """`--port` for `http_port`."""
+    return f"--{name.removeprefix('http_').replace('_', '-')}"
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, list | tuple):
         return ",".join(str(item) for item in value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from contextd import __version__
 from contextd.adapters.clock import SystemClock
+from contextd.adapters.secret_key import kept_key
 from contextd.adapters.sqlite import SqliteEventLog, SqliteOutcomeLog
 from contextd.adapters.telemetry import ObservedTelemetry, make_telemetry
 from contextd.adapters.token_vault import TokenFile
@@ -65,7 +66,8 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
     """Put the house together. Nothing is opened, loaded or listened on yet. Raises Misconfigured."""
     extensions = extensions or load_extensions(settings.plugins)
     clock = SystemClock()
-    scrubber = SecretScrubber(rules=extensions.scrub_rules)
+    key_file = settings.data_dir / "placeholders.key"
+    scrubber = SecretScrubber(rules=extensions.scrub_rules, key=lambda: kept_key(key_file))
     telemetry = make_telemetry(settings.otlp_endpoint, __version__, lambda text: scrubber.scrub(text).text)
     store = _store(settings, extensions)
     embedder = extensions.embedders["remote" if settings.embedding_base_url else "minilm"](settings)

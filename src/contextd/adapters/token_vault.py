@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from contextd.domain.errors import Conflict, StoreUnavailable
+from contextd.domain.errors import BadLength, BadText, Conflict, MissingField, StoreUnavailable
 from contextd.domain.ports import Token
 
 _PREFIX: Final = "ctxd_"
+_LONGEST_NAME: Final = 100
 
 
 class TokenFile:
@@ -25,6 +26,8 @@ class TokenFile:
         self._tokens: dict[str, Token] = {}
 
     def create(self, name: str, projects: tuple[str, ...] | None) -> str:
+        """The secret, which is not kept. Raises Invalid for a name that cannot be shown in a list."""
+        _check_name(name)
         if any(token.name == name for token in self):
             raise Conflict("a token of this name exists", "choose another, or revoke that one first")
         secret = _PREFIX + secrets.token_urlsafe(32)
@@ -89,6 +92,17 @@ class TokenFile:
             os.fsync(file.fileno())
         Path(temporary).replace(self._path)
         self._stamp = None
+
+
+def _check_name(name: str) -> None:
+    if not name.strip():
+        raise MissingField("name", "the name of a token is blank", "say whose it is")
+    if len(name) > _LONGEST_NAME:
+        raise BadLength("name", f"the name of a token is longer than {_LONGEST_NAME} characters")
+    if not name.isprintable():
+        raise BadText(
+            "name", "the name of a token has control characters", "use letters, digits, signs and spaces"
+        )
 
 
 def _token(row: dict[str, Any]) -> Token:

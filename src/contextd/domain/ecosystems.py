@@ -61,7 +61,8 @@ _MARKS: Final = (
     ),
     _mark(
         "c",
-        r"AddressSanitizer|\bSIGSEGV\b|Segmentation fault|\.(?:c|cc|cpp|cxx|h|hpp)(?::\d|: No such)",
+        r"AddressSanitizer|(?<!\[signal )\bSIGSEGV\b|Segmentation fault",
+        r"\.(?:c|cc|cpp|cxx|h|hpp)(?::\d|: No such)",
         r"/ld(?:\.\w+)?: |undefined reference|shared librar|GLIBC|terminate called|double free|core dumped",
         r"\bLNK\d{4}",
     ),

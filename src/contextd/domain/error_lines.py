@@ -6,18 +6,25 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from contextd.domain.error_types import Telling, names_error, read_line
+from contextd.domain.log_heads import LogLine, read_lines
 from contextd.domain.stack_frames import is_frame
 
 _LONGEST_LINE: Final = 1_000
 _MOST_LINES: Final = 1_000
 _MOST_JSON: Final = 20_000
-_ANSI: Final = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+_LABEL: Final = re.compile(
+    r"^(?:[Ee]rror|ERROR|[Ff]atal|FATAL): "
+    r"(?=\{|panic: |thread '|http: panic |terminate |[^\s:]{1,400}:\d{1,9}:in )",
+    re.MULTILINE,
+)
+"""Before a whole shape it says nothing; before a line it tells which one matters."""
 
 
 def telling(text: str) -> Telling | None:
     """What happened, by the most telling line. None for a text without any."""
-    plain = _ANSI.sub("", text)
-    return _by_shape(plain) or _by_json(plain) or _by_line(plain)
+    lines = read_lines(text)
+    plain = _LABEL.sub("", "\n".join(line.text for line in lines))
+    return _by_shape(plain) or _by_json(plain) or _by_line(lines)
 
 
 # --- whole shapes ---------------------------------------------------------------------
@@ -31,7 +38,7 @@ _SHAPES: Final = tuple(
         r"http: (?P<type>panic) serving \S{1,200}: (?P<line>[^\n]+)",
         r"^(?P<type>panic): (?P<line>[^\n]+)",
         r"^terminate called after throwing an instance of '(?:\w{1,80}::){0,10}(?P<type>\w{1,80})"
-        r"[^'\n]{0,200}'(?:\n\s{1,20}what\(\):[ \t]{0,20}(?P<line>[^\n]*))?",
+        r"[^'\n]{0,200}'(?:\n\s{0,20}what\(\):[ \t]{0,20}(?P<line>[^\n]*))?",
         r"^[^\s:]{1,400}:\d+:in [`'][^`'\n]{1,200}': (?P<line>[^\n]{0,900}?) \((?:\w{1,80}::){0,8}"
         r"(?P<type>[A-Z]\w{1,80})\)$",
         r"^\* What went wrong:\n(?P<line>[^\n]+)",
@@ -107,23 +114,27 @@ _NOISE: Final = re.compile(
     r"|During handling of|The above exception|\[Previous line|● |\.\.\. \d+ more|\d+ \||\||-->|= note"
     r"|[-=~^*_#. <>|]{3,}\s*$|\^|[@=]{8,}|[\]})]+[,;]?\s*$|throw err)"
 )
-_BUILD_PREFIX: Final = re.compile(r"(?:\d{4}-\d\d-\d\dT[\d:.]{5,20}Z |#\d{1,4} \d{1,6}\.\d{1,6} )")
-"""What a build server writes before each line that a command wrote."""
+_SAYS_NOTHING: Final = 2
 _HEADING: Final = re.compile(r":\s*$")
 _FINAL_IN_PYTHON: Final = re.compile(r"[A-Za-z_][\w.]{0,200}(?::|\s*$)")
 
 
-def _by_line(text: str) -> Telling | None:
-    lines = [
-        _BUILD_PREFIX.sub("", line[:_LONGEST_LINE]).rstrip() for line in text.splitlines()[:_MOST_LINES]
-    ]
+def _by_line(read: Sequence[LogLine]) -> Telling | None:
+    read = [LogLine(line.text[:_LONGEST_LINE].rstrip(), line.loud) for line in read[:_MOST_LINES]]
+    lines = [line.text for line in read]
     place = _last_of_traceback(lines)
     if place is not None:
         return read_line(lines[place])
-    place = max(range(len(lines)), key=lambda index: (_weight(lines[index]), -index), default=None)
+    place = max(range(len(lines)), key=lambda index: (*_rank(read[index]), -index), default=None)
     if place is None or not lines[place].strip():
         return None
     return read_line(_with_body(lines, place))
+
+
+def _rank(line: LogLine) -> tuple[bool, int]:
+    """What the log calls an error goes before what only looks like one, if it says anything."""
+    weight = _weight(line.text)
+    return line.loud and weight > _SAYS_NOTHING, weight
 
 
 def _weight(line: str) -> int:

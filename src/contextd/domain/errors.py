@@ -97,7 +97,7 @@ class BadPath(Invalid):
 
 class BadText(Invalid):
     id = "VAL_008"
-    hint = "send valid Unicode without NUL characters"
+    hint = "send valid Unicode without NUL, and names without any control character"
 
 
 class BadFormat(Invalid):
@@ -115,6 +115,12 @@ class EmptyQuery(Invalid):
     hint = "say what to search for"
 
 
+class WrongMethod(Fault):
+    id = "VAL_012"
+    category = "validation"
+    hint = "use a method that the Allow header names"
+
+
 class NotWorthKeeping(Invalid):
     id = "MEM_001"
     hint = "say what was learned: what was tried, what came of it and why, in a sentence or more"
@@ -130,6 +136,12 @@ class NotFound(Fault):
 
     def __init__(self, what: str, id: str, remedy: str | None = None) -> None:
         super().__init__(f"{what} not found", remedy, {"what": what})
+
+
+class Gone(Fault):
+    id = "REC_003"
+    category = "not_found"
+    hint = "use what the message names instead"
 
 
 class UnknownTool(Fault):

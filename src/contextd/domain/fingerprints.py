@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from contextd.domain.ecosystems import ecosystem_of
 from contextd.domain.error_lines import telling
 from contextd.domain.error_types import Telling
+from contextd.domain.log_heads import without_heads
 from contextd.domain.masking import HOLE, essence, mask
 from contextd.domain.stack_frames import Frame, parse_frames
 
@@ -47,14 +48,15 @@ def read_error(message: str, stack_trace: str = "") -> ErrorText:
     told = told or Telling(message.strip(), None)
     named = told.error_type or (in_trace.error_type if in_trace else None)
     masked = mask(told.line)
+    bare, bare_trace = without_heads(message), without_heads(stack_trace)
     return ErrorText(
         message=message,
         error_type=named,
         masked=f"{told.error_type}: {masked}"
         if told.error_type and masked
         else masked or told.error_type or "",
-        frames=parse_frames(stack_trace) or parse_frames(message),
-        ecosystem=ecosystem_of(message, stack_trace),
+        frames=parse_frames(bare_trace) or parse_frames(bare),
+        ecosystem=_ecosystem((message, stack_trace), (bare, bare_trace)),
         fingerprint=_digest(told, masked),
         line=told.line,
     )
@@ -85,6 +87,13 @@ def similarity_to(masked: str) -> Callable[[str], float]:
 
 
 # --- inside ---------------------------------------------------------------------------
+
+
+def _ecosystem(written: tuple[str, str], bare: tuple[str, str]) -> str | None:
+    """What stands before a line may tell, too: npm and Maven mark theirs."""
+    told = ecosystem_of(*written)
+    return ecosystem_of(*bare) if told is None and bare != written else told
+
 
 _WORD: Final = re.compile(r"[^\W_][\w']*")
 _SAME: Final = {"were": "was", "are": "is"}

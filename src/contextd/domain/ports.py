@@ -1,6 +1,6 @@
 """What the house needs from outside, as small protocols. Adapters fill them; tests may too."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -50,7 +50,7 @@ class Store(Protocol):
         """Best first. Vectors of another model than the query's are not compared."""
 
     async def unembedded(self, model: str, limit: int) -> list[Record]:
-        """Records with no vector of this model, oldest first."""
+        """Records with words and no vector of this model, oldest first."""
 
     async def attach(self, entries: Sequence[Entry]) -> None:
         """Give records their vectors. One that went away, or whose `updated_at` moved on, gets none."""
@@ -165,8 +165,11 @@ class EventLog(Protocol):
 
     async def append(self, events: Sequence[Event]) -> None: ...
 
-    async def tallies(self, since: datetime | None, until: datetime | None, project: str | None) -> Tallies:
-        """Sums over `since <= at < until`, of one project if its key is given."""
+    async def tallies(
+        self, since: datetime | None, until: datetime | None, projects: Collection[str] | None
+    ) -> Tallies:
+        """Sums over `since <= at < until`, of the projects with these keys, or of all for None.
+        A session that worked in several counts once."""
 
     async def close(self) -> None: ...
 
@@ -190,6 +193,15 @@ class Usage:
     good: int = 0
     bad: int = 0
     last: datetime | None = None
+
+    @classmethod
+    def together(cls, usages: Sequence["Usage"]) -> "Usage":
+        return cls(
+            uses=sum(usage.uses for usage in usages),
+            good=sum(usage.good for usage in usages),
+            bad=sum(usage.bad for usage in usages),
+            last=max((usage.last for usage in usages if usage.last), default=None),
+        )
 
     @property
     def success_rate(self) -> float | None:

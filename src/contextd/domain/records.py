@@ -30,8 +30,15 @@ SHARED = Project(key="shared", path="")
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
+    """`model` names what it can be compared with: see `space`."""
+
     model: str
     vector: Vector
+
+
+def space(model: str, dimension: int) -> str:
+    """A name for vectors that may meet. An endpoint can serve another dimension under its old name."""
+    return f"{model}:{dimension}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_VERSION_LENGTH: Final = 64
+"""For what is to be kept; whatever is kept can be read."""
 
 _NUMBER: Final = r"(?:0|[1-9][0-9]*)"
 _PRERELEASE: Final = rf"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
@@ -26,7 +27,7 @@ class Version:
     @classmethod
     def parse(cls, text: str) -> "Version":
         """Raises ValueError for anything that is not exactly a semantic version."""
-        found = _SEMVER.fullmatch(text) if len(text) <= MAX_VERSION_LENGTH else None
+        found = _SEMVER.fullmatch(text)
         if found is None:
             raise ValueError("not a semantic version")
         major, minor, patch, prerelease, build = found.groups()

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from contextd import __version__
 from contextd.domain.callers import Caller
-from contextd.domain.errors import BadFormat, Fault, NotFound, TooLarge
+from contextd.domain.errors import BadFormat, Fault, Gone, NotFound, TooLarge
 from contextd.edge.call_pipeline import Answer, CallPipeline
 from contextd.edge.error_map import as_jsonrpc, body, codes
 from contextd.edge.guard import principal_of
@@ -22,7 +22,6 @@ from contextd.tools.declaration import Input
 from contextd.tools.validation import parse
 
 _OLD_NAMES: Final = {"skill_save": "skill_create"}
-_GONE: Final = "this stream is gone: open GET /mcp with the session's Mcp-Session-Id instead"
 
 
 class _Message(Input):
@@ -103,7 +102,8 @@ class Automation:
         return JSONResponse(found.model_dump(by_alias=True, exclude_none=True, mode="json"))
 
     async def _gone(self, request: Request) -> Response:
-        return JSONResponse({"error": {"message": _GONE}}, 410, {"Link": '</mcp>; rel="alternate"'})
+        fault = Gone("this stream is gone", "open GET /mcp with the session's Mcp-Session-Id")
+        return JSONResponse(body(fault), 410, {"Link": '</mcp>; rel="alternate"'})
 
     async def _openapi(self, request: Request) -> Response:
         return JSONResponse(openapi(self._pipeline.registry, __version__))

@@ -67,6 +67,11 @@ class CallPipeline:
         self._cut_off: set[asyncio.Task[Any]] = set()
         self._draining = False
 
+    def listing(self, caller: Caller) -> tuple[AnyTool, ...]:
+        """What is advertised, and counted: the tools' schemas enter the caller's context."""
+        self._analytics.listed(caller)
+        return self.registry.listed
+
     async def call(self, name: str, arguments: object, caller: Caller) -> Answer:
         """Run one tool. Raises Fault and nothing else; CancelledError passes through."""
         tool = self.registry[name]

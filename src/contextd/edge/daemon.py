@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import math
 import signal
@@ -168,9 +169,12 @@ def _listen(settings: Settings) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
+        elsewhere = isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL
         raise Misconfigured(
             f"cannot listen on {host}:{settings.http_port} ({error.strerror or error})",
-            "stop what uses the port, or set CONTEXTD_HTTP_PORT to another",
+            "set CONTEXTD_HTTP_HOST to an address of this machine"
+            if elsewhere
+            else "stop what uses the port, or set CONTEXTD_HTTP_PORT to another",
         ) from error
     return listener
 

@@ -119,7 +119,7 @@ def _sandbox() -> Finding:
             "warn",
             "sandbox",
             "bubblewrap is not installed",
-            "install it (apt install bubblewrap) for safe_bash",
+            "install it (apt install bubblewrap) before you use sandboxed tools; nothing else needs it",
         )
     limit = Path("/proc/sys/kernel/unprivileged_userns_clone")
     if limit.exists() and limit.read_text().strip() == "0":

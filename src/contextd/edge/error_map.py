@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from contextd.domain.errors import Category, EmptyQuery, Fault, TooLarge, WrongHost
+from contextd.domain.errors import Category, EmptyQuery, Fault, Gone, TooLarge, WrongHost, WrongMethod
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -39,6 +39,8 @@ _BY_FAULT: Final[Mapping[type[Fault], Codes]] = {
     TooLarge: Codes(INVALID_PARAMS, 413, "INVALID_ARGUMENT", 2),
     EmptyQuery: Codes(-32004, 400, "INVALID_ARGUMENT", 2),
     WrongHost: Codes(INTERNAL_ERROR, 421, "PERMISSION_DENIED", 1),
+    WrongMethod: Codes(INVALID_REQUEST, 405, "INVALID_ARGUMENT", 2),
+    Gone: Codes(INTERNAL_ERROR, 410, "NOT_FOUND", 1),
 }
 """Faults whose code is not their category's. The code tools add theirs here."""
 

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contextd.domain.callers import Principal
 from contextd.domain.errors import Fault, Unauthorized, WrongHost, WrongOrigin
 from contextd.domain.ports import TokenVault
-from contextd.edge.error_map import as_jsonrpc, codes
+from contextd.edge.error_map import as_jsonrpc, body, codes
 from contextd.edge.http_headers import headers_of
 from contextd.services.projects import project_at
 from contextd.settings import Settings
@@ -53,7 +53,7 @@ class Guard:
             self._check_origin(headers.get("origin"), host)
             self._admit(scope, headers.get("authorization"))
         except Fault as fault:
-            await _refusal(fault)(scope, receive, send)
+            await _refusal(fault, scope["path"])(scope, receive, send)
             return
         await self._app(scope, receive, send)
 
@@ -121,8 +121,9 @@ def _host_name(host: str) -> tuple[str, bool]:
         return name, False
 
 
-def _refusal(fault: Fault) -> JSONResponse:
-    """A JSON-RPC error with no id, so that MCP clients and people both can read it."""
+def _refusal(fault: Fault, path: str) -> JSONResponse:
+    """On MCP's paths a JSON-RPC error with no id, elsewhere the plain body."""
     headers = {"WWW-Authenticate": 'Bearer realm="contextd"'} if isinstance(fault, Unauthorized) else None
-    message = {"jsonrpc": "2.0", "id": None, "error": as_jsonrpc(fault)}
+    is_mcp = path == "/mcp" or path.startswith("/mcp/")
+    message = {"jsonrpc": "2.0", "id": None, "error": as_jsonrpc(fault)} if is_mcp else body(fault)
     return JSONResponse(message, codes(fault).http, headers)

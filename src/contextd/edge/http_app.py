@@ -17,8 +17,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from contextd.adapters.log_lines import set_request_id
 from contextd.adapters.telemetry import ObservedTelemetry
+from contextd.domain.errors import WrongMethod
 from contextd.edge.automation import Automation, not_found
 from contextd.edge.call_pipeline import CallPipeline
+from contextd.edge.error_map import body
 from contextd.edge.guard import Guard
 from contextd.edge.http_headers import read_headers
 from contextd.edge.mcp_http import McpEndpoint, SessionManager
@@ -131,7 +133,8 @@ def _pages(house: House, automation: Automation) -> Starlette:
         assert isinstance(error, HTTPException)
         if error.status_code == 404:
             return not_found(request.url.path)
-        return JSONResponse({"error": {"message": error.detail}}, error.status_code, error.headers)
+        fault = WrongMethod(f"{_method_label(request.method)} is not for this path")
+        return JSONResponse(body(fault), error.status_code, error.headers)
 
     handlers: Any = {HTTPException: missing}
     return Starlette(

@@ -99,7 +99,10 @@ class McpFace:
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         return types.ListToolsResult(
-            tools=[types.Tool.model_validate(tool.listing) for tool in self._pipeline.registry.listed]
+            tools=[
+                types.Tool.model_validate(tool.listing)
+                for tool in self._pipeline.listing(self._caller(ctx))
+            ]
         )
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:

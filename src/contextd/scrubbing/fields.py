@@ -20,7 +20,7 @@ Suspects: TypeAlias = Callable[[str], bool]
 
 
 class FieldScrubber:
-    def __init__(self, scrub: ScrubText, suspects: Suspects, key: bytes) -> None:
+    def __init__(self, scrub: ScrubText, suspects: Suspects, key: Callable[[], bytes]) -> None:
         self._scrub = scrub
         self._suspects = suspects
         self._key = key
@@ -76,7 +76,7 @@ class FieldScrubber:
     def _field(self, family: Family | None, item: Json, findings: Counter[str]) -> Json:
         if family and isinstance(item, str) and fits(family, plain(without_placeholders(item))):
             findings[FIELD_RULE] += 1
-            return placeholder(FIELD_RULE, item, self._key)
+            return placeholder(FIELD_RULE, item, self._key())
         if family and isinstance(item, list):
             items = [self._field(family, each, findings) for each in item]
             return items if _differ(items, item) else item

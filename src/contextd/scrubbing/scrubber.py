@@ -2,7 +2,8 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -26,10 +27,11 @@ class SecretScrubber:
     no text is returned.
     """
 
-    def __init__(self, rules: Sequence[Rule] = RULES, key: bytes | None = None) -> None:
-        """`key` makes the digits of placeholders comparable; by default they are of this object alone."""
+    def __init__(self, rules: Sequence[Rule] = RULES, key: Callable[[], bytes] | None = None) -> None:
+        """`key` makes the digits of placeholders comparable, and is asked for when the first secret is met;
+        by default they are of this object alone."""
         _refuse_duplicates(rules)
-        self._key = os.urandom(32) if key is None else key
+        self._key = cache(key or (lambda: os.urandom(32)))
         self._detector = Detector(rules)
         self._fields = FieldScrubber(self._scrubbed, self._suspects, self._key)
 
@@ -78,7 +80,7 @@ class SecretScrubber:
         at = 0
         for finding in found:
             secret = text[finding.start : finding.end]
-            parts += text[at : finding.start], placeholder(finding.rule.name, secret, self._key)
+            parts += text[at : finding.start], placeholder(finding.rule.name, secret, self._key())
             at = finding.end
         return "".join([*parts, text[at:]])
 

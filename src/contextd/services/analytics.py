@@ -2,18 +2,23 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Final, Literal
 
-from contextd.domain.errors import StoreUnavailable
+from contextd.domain.callers import Caller
+from contextd.domain.errors import BadFormat, OutOfRange, StoreUnavailable
 from contextd.domain.ports import Clock, Event, EventLog, OutcomeLog, Tallies, Usage
 
 logger = logging.getLogger(__name__)
 
+_LISTING: Final = "tools/list"
 _EVERY_S: Final = 1.0
 _MOST_WAITING: Final = 10_000
+_FIRST_DAY: Final = date(1970, 1, 1)
+_LAST_DAY: Final = date(9998, 12, 31)
+"""Dates beyond have no day after them, or no month before them."""
 
 Period = Literal["daily", "weekly", "monthly", "all-time"]
 _PERIODS: Final[Mapping[Period, timedelta | None]] = {
@@ -127,21 +132,47 @@ class Analytics:
             logger.warning("%d analytics events were dropped", self._lost)
             self._lost = 0
 
-    async def report(self, span: Span, project: str | None) -> Report:
-        """Added up from what was recorded, calls that just ended included."""
-        await self.flush()
-        tallies = await self._log.tallies(span.since, span.until, project)
-        tokens = Tokens(
-            answered=sum(tally.tokens_out for tally in tallies.tools),
-            kept_out=sum(tally.tokens_kept_out for tally in tallies.tools),
-            schemas=tallies.sessions * self._schema_tokens(),
+    def listed(self, caller: Caller) -> None:
+        """A client was told the tools: that is what contextd costs before it is of any use."""
+        self.record(
+            Event(
+                at=self._clock.now(),
+                tool=_LISTING,
+                project=None,
+                session=caller.session,
+                principal=caller.principal.name,
+                outcome="ok",
+                duration_ms=0.0,
+                tokens_out=self._schema_tokens(),
+            )
         )
-        feedback = await self._outcomes.total(span.since, span.until, project)
-        return Report(span, tallies, tokens, feedback, self._rates)
+
+    async def report(self, span: Span, projects: Collection[str] | None) -> Report:
+        """Added up from what was recorded, calls that just ended included; None is every project."""
+        await self.flush()
+        recorded = await self._log.tallies(span.since, span.until, projects)
+        tools = tuple(tally for tally in recorded.tools if tally.tool != _LISTING)
+        listings = sum(tally.tokens_out for tally in recorded.tools if tally.tool == _LISTING)
+        tokens = Tokens(
+            answered=sum(tally.tokens_out for tally in tools),
+            kept_out=sum(tally.tokens_kept_out for tally in tools),
+            # The tools are listed for no project: those of its sessions were told them once.
+            schemas=listings if projects is None else recorded.sessions * self._schema_tokens(),
+        )
+        feedback = await self._feedback(span, projects)
+        return Report(span, Tallies(tools, recorded.sessions), tokens, feedback, self._rates)
+
+    async def _feedback(self, span: Span, projects: Collection[str] | None) -> Usage:
+        whose = [None] if projects is None else projects
+        return Usage.together([await self._outcomes.total(span.since, span.until, each) for each in whose])
 
     def span(self, period: Period, start: date | None, end: date | None) -> Span:
-        """The period up to now; a date that is given takes the place of its end of it."""
+        """The period up to now; a date that is given takes the place of its end of it.
+
+        Raises OutOfRange and BadFormat for dates between which nothing can lie.
+        """
         now = self._clock.now()
+        _refuse_dates(start, end, now.astimezone(UTC).date())
         until = now if end is None else datetime.combine(end + timedelta(days=1), time.min, UTC)
         if start is not None:
             return Span(datetime.combine(start, time.min, UTC), until)
@@ -158,6 +189,16 @@ class Analytics:
         await self.flush()
         await self._log.close()
         await self._outcomes.close()
+
+
+def _refuse_dates(start: date | None, end: date | None, today: date) -> None:
+    for field, day in (("start_date", start), ("end_date", end)):
+        if day is not None and not _FIRST_DAY <= day <= _LAST_DAY:
+            raise OutOfRange(field, f"{field} must be from {_FIRST_DAY} to {_LAST_DAY}")
+    if start is not None and end is not None and end < start:
+        raise BadFormat("end_date", "end_date is before start_date", "give a later end_date")
+    if start is not None and start > today:
+        raise BadFormat("start_date", "start_date is in the future", f"give a date up to {today} (UTC)")
 
 
 def _share(part: int, whole: int) -> float | None:

@@ -34,7 +34,7 @@ from contextd.services.projects import permitted
 T = TypeVar("T")
 Place: TypeAlias = str | Project | None
 """A project's path; SHARED; or None for every project that the caller may read."""
-_LONG: Final = 20_000
+_LONG: Final = 8_000
 
 
 class Archive:
@@ -58,28 +58,29 @@ class Archive:
 
     async def keep(self, record: Record) -> Record:
         """Scrub, embed and store. Returns the record as kept, when it is durable."""
-        clean = await self.scrubbed(record)
-        embedding = await self._embeddings.document(clean.passage)
+        entry = await self._entry(record)
         with self._timed("put"):
-            await self._store.put([Entry(clean, embedding)])
-        if embedding is None:
-            self._embeddings.fall_behind()
-        return clean
+            await self._store.put([entry])
+        self._watch(entry)
+        return entry.record
 
     async def swap(self, record: Record, old: Record | None) -> Record | None:
         """Keep it if what is kept under its id is still `old`, or nothing when None; else None.
 
         Of several who try at once, in any process, one keeps its own.
         """
-        clean = await self.scrubbed(record)
-        embedding = await self._embeddings.document(clean.passage)
+        entry = await self._entry(record)
         with self._timed("swap"):
-            swapped = await self._store.swap(Entry(clean, embedding), old)
-        return clean if swapped else None
+            swapped = await self._store.swap(entry, old)
+        if not swapped:
+            return None
+        self._watch(entry)
+        return entry.record
 
     async def scrubbed(self, record: Record) -> Record:
         """The record as it would be kept."""
-        return await _aside(len(record.text), lambda: self._scrubbed(record))
+        size = len(record.passage) + _length(dict(record.fields))
+        return await _aside(size, lambda: self._scrubbed(record))
 
     async def count_tokens(self, record: Record) -> int:
         return await _aside(len(record.text), lambda: self._embeddings.count_tokens(record.passage))
@@ -126,7 +127,7 @@ class Archive:
         fusion: Fusion,
     ) -> list[Hit]:
         filter = Filter(kinds=kinds, projects=self._scope(caller, place), tags=tuple(tags))
-        clean = self._scrubber.scrub(text).text
+        clean = await _aside(len(text), lambda: self._scrubber.scrub(text).text)
         embedding = await self._embeddings.query(clean, caller.tally)
         with self._timed("search"):
             return await self._store.search(Query(clean, filter, limit, embedding, fusion))
@@ -155,6 +156,15 @@ class Archive:
         ]
 
     # --- inside -----------------------------------------------------------------------
+
+    async def _entry(self, record: Record) -> Entry:
+        """Scrubbed and embedded. A record without words is found by its id alone, and needs no vector."""
+        clean = await self.scrubbed(record)
+        return Entry(clean, await self._embeddings.document(clean.passage) if clean.passage else None)
+
+    def _watch(self, kept: Entry) -> None:
+        if kept.embedding is None and kept.record.passage:
+            self._embeddings.fall_behind()
 
     def _scope(self, caller: Caller, place: Place) -> tuple[Project, ...] | None:
         """The drawers that a query covers: one, or every one that the caller may read."""
@@ -191,6 +201,14 @@ class Archive:
 
     def _timed(self, operation: str) -> "_Timed":
         return _Timed(self._telemetry, self._clock, operation)
+
+
+def _length(value: Json) -> int:
+    if isinstance(value, dict):
+        return sum(len(key) + _length(item) for key, item in value.items())
+    if isinstance(value, list):
+        return sum(map(_length, value))
+    return len(value) if isinstance(value, str) else 1
 
 
 async def _aside(size: int, work: Callable[[], T]) -> T:

@@ -8,11 +8,11 @@ from typing import Final
 from contextd.domain.fingerprints import ErrorText
 from contextd.services.diagnosis_sessions import Session
 from contextd.services.diagnostics import checks_for
-from contextd.services.hypotheses import Confidence, Hypothesis, confidence
+from contextd.services.hypotheses import Confidence, Hypothesis, Lead, confidence
 from contextd.services.leads import UNKNOWN, Findings
 from contextd.services.patterns import Action
 from contextd.services.plans import Step, judged
-from contextd.services.questions import Question, questions
+from contextd.services.questions import Question, only_looks, questions
 from contextd.services.similar_issues import SimilarIssue, similar_issues
 
 _NOT_KNOWN: Final = "Not known: no pattern and no earlier fix matches this error."
@@ -72,10 +72,18 @@ def _root_cause(best: Hypothesis | None) -> str:
 
 
 def _diagnostic_steps(hypotheses: Sequence[Hypothesis], error: ErrorText) -> tuple[str, ...]:
-    """How to check what is likely, then where to look anyway."""
-    checks = [step for one in hypotheses[:3] for step in one.lead.verification_steps]
-    looks = [_with_commands(action) for action in checks_for(error)]
-    return tuple(dict.fromkeys((*checks, *looks)))[:_MOST_DIAGNOSTIC]
+    """How to tell what is likely, then where to look anyway. What verifies a fix tells nothing yet."""
+    likely = [step for one in hypotheses[:3] for step in _ways_to_tell(one.lead)]
+    anyway = [_with_commands(action) for action in checks_for(error)]
+    return tuple(dict.fromkeys((*likely, *anyway)))[:_MOST_DIAGNOSTIC]
+
+
+def _ways_to_tell(lead: Lead) -> list[str]:
+    """A model was asked how its idea can be checked; a pattern has actions that only look."""
+    if not lead.subjects:
+        return list(lead.verification_steps)
+    looks = (each.action for each in lead.remedies if not each.guessed and only_looks(each.action))
+    return [_with_commands(action) for action in looks]
 
 
 def _with_commands(action: Action) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from pydantic import TypeAdapter
 
 from contextd.domain.callers import Caller
-from contextd.domain.errors import NotFound
+from contextd.domain.errors import Conflict, NotFound
 from contextd.domain.ids import new_id
 from contextd.domain.limits import MAX_CONTEXT_FIELDS
 from contextd.domain.records import SHARED, Json, Record
@@ -19,7 +19,6 @@ from contextd.services.second_opinion import Opinion
 KIND: Final = "diagnosis"
 Mode = Literal["auto", "interactive", "guided"]
 
-_TITLE: Final = 120
 _MOST_TRACE: Final = 8_000
 _MOST_KEPT: Final = 1_000
 _SWEEP_EVERY: Final = 50
@@ -71,47 +70,65 @@ class DiagnosisSessions:
         self._archive = archive
         self._kept = 0
 
-    async def resume(self, id: str, caller: Caller) -> Session:
-        """Raises NotFound, also for a session that somebody else opened."""
-        record = await self._archive.fetch(caller, id, KIND, "diagnosis session")
+    async def resume(self, id: str, caller: Caller) -> tuple[Session, Record]:
+        """The session, and how it is kept. Raises NotFound, also for one that somebody else opened."""
+        try:
+            record = await self._archive.fetch(caller, id, KIND, "diagnosis session")
+        except NotFound:
+            raise _unknown(id) from None
         session = _adapter().validate_python(dict(record.fields))
         if session.principal != caller.principal.name:
-            raise NotFound("diagnosis session", id)
-        return replace(session, id=id, opened_at=record.created_at)
+            raise _unknown(id)
+        return replace(session, id=id, opened_at=record.created_at), record
 
-    async def keep(self, session: Session, caller: Caller) -> Session:
-        """The session with its id, when it is durable."""
+    async def keep(self, session: Session, caller: Caller, old: Record | None) -> tuple[Session, Record]:
+        """The session with its id, when it is durable. Raises Conflict when it is no longer as `old` is."""
         now = self._archive.now()
-        kept = replace(
+        session = replace(
             session,
             id=session.id or new_id("dx", SHARED.key, now),
             principal=caller.principal.name,
-            stack_trace=_both_ends(session.stack_trace),
             opened_at=session.opened_at or now,
         )
-        record = Record(
-            id=kept.id,
+        record = await self._archive.swap(await self._record(session, now), old)
+        if record is None:
+            raise Conflict(
+                "another call has just continued this diagnosis", "ask again with the same session_id"
+            )
+        await self._sweep(caller)
+        return session, record
+
+    async def _record(self, session: Session, now: datetime) -> Record:
+        """Without words: sessions are fetched by id, and must not be in the way of what is searched for."""
+        whole = Record(
+            id=session.id,
             kind=KIND,
             project=SHARED,
-            # A short title and no text: sessions are fetched by id, so words and vectors are a cost only.
-            title=kept.error_message[:_TITLE],
+            title="",
             text="",
-            fields=_adapter().dump_python(kept, mode="json"),
-            created_at=kept.opened_at or now,
+            fields=_adapter().dump_python(session, mode="json"),
+            created_at=session.opened_at or now,
             updated_at=now,
         )
-        await self._archive.keep(record)
-        await self._sweep(caller)
-        return kept
+        # Scrubbed before it is cut: half a secret looks like none.
+        clean = await self._archive.scrubbed(whole)
+        return replace(
+            clean,
+            fields={**clean.fields, "stack_trace": _both_ends(str(clean.fields["stack_trace"]))},
+        )
 
     async def _sweep(self, caller: Caller) -> None:
-        """Now and then the oldest go, so that what nobody continues does not pile up."""
+        """At first and now and then the oldest go, so that what nobody continues does not pile up."""
         self._kept += 1
-        if self._kept % _SWEEP_EVERY:
+        if self._kept % _SWEEP_EVERY != 1:
             return
         old = await self._archive.page(caller, KIND, SHARED, "updated_at", _MOST_KEPT, _SWEEP_EVERY * 2)
         for record in old.records:
             await self._archive.remove(record)
+
+
+def _unknown(id: str) -> NotFound:
+    return NotFound("diagnosis session", id, "open another by leaving out session_id")
 
 
 def _both_ends(trace: str) -> str:

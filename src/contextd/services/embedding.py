@@ -10,7 +10,7 @@ from typing import Final
 from contextd.domain.callers import Tally
 from contextd.domain.errors import EmbedderUnavailable, StoreUnavailable
 from contextd.domain.ports import Clock, Embedder, Store, Telemetry
-from contextd.domain.records import Content, Embedding, Entry, Purpose
+from contextd.domain.records import Content, Embedding, Entry, Purpose, space
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,10 @@ class Embeddings:
                 self._behind.set()
 
     async def _embed_some(self, store: Store) -> bool:
-        records = await store.unembedded(self.model(), _CATCH_UP_BATCH)
+        if not await store.unembedded("", 1):
+            # Nothing is kept at all: no need to ask an endpoint for its dimension.
+            return False
+        records = await store.unembedded(await self._space(), _CATCH_UP_BATCH)
         if not records:
             return False
         embeddings = await self._embed([record.passage for record in records], "text", "document")
@@ -98,6 +101,15 @@ class Embeddings:
         )
         logger.info("embedded %d records that had no vector of %s", len(records), self.model())
         return True
+
+    async def _space(self) -> str:
+        """What vectors of today are named by. An endpoint says its dimension with its first answer."""
+        embedder = self._embedders["text"]
+        try:
+            return space(embedder.model, embedder.dimension)
+        except EmbedderUnavailable:
+            (embedding,) = await self._embed([embedder.model], "text", "document")
+            return embedding.model
 
     async def _embed(self, texts: Sequence[str], content: Content, purpose: Purpose) -> list[Embedding]:
         embedder = self._embedders[content]
@@ -114,7 +126,7 @@ class Embeddings:
             self._back.set()
         elapsed = self._clock.monotonic() - started
         self._telemetry.observe("contextd_embedding_duration_seconds", elapsed, purpose=purpose)
-        return [Embedding(embedder.model, vector) for vector in vectors]
+        return [Embedding(space(embedder.model, len(vector) // 4), vector) for vector in vectors]
 
     async def close(self) -> None:
         for embedder in {id(embedder): embedder for embedder in self._embedders.values()}.values():

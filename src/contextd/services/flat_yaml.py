@@ -6,7 +6,7 @@ with its line, never guessed at.
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 from contextd.domain.errors import BadFormat
@@ -22,6 +22,8 @@ _ESCAPE: Final = re.compile(r"\\(x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}
 _ESCAPED: Final = '0abt\tnvfre "/\\N_LP'
 _MEANT: Final = '\0\a\b\t\t\n\v\f\r\x1b "/\\\x85\xa0\u2028\u2029'
 _DEEPEST: Final = 8
+DEEPEST_JSON: Final = 64
+"""As deep as the input of any tool may be."""
 _SIGNS: Final = "[]{},#&*!|>%@`"
 
 _IN_QUOTES: Final = "put the text in quotes"
@@ -165,8 +167,12 @@ class _Reader:
     def _flow(self, text: str) -> Any:
         """JSON, or a list in brackets."""
         try:
-            return json.loads(text, parse_constant=_no_number)
-        except (ValueError, RecursionError):
+            return load_json(text, _no_number)
+        except TooDeep:
+            raise self._refusal(
+                "the JSON is nested too deeply", f"use at most {DEEPEST_JSON} levels"
+            ) from None
+        except ValueError:
             pass
         if text[0] == "{" or not text.endswith("]"):
             raise self._refusal("this is not JSON on one line", "write JSON, or indented lines")
@@ -216,6 +222,30 @@ class _Reader:
 
 def refusal(line: int, problem: str, remedy: str) -> BadFormat:
     return BadFormat("SKILL.md", f"line {line} of SKILL.md: {problem}", remedy)
+
+
+class TooDeep(ValueError):
+    """JSON with more levels than what reads it afterwards can bear."""
+
+
+def load_json(text: str, parse_constant: Callable[[str], Any] | None = None) -> Any:
+    """Raises ValueError for what is no JSON, TooDeep for what is nested too deeply."""
+    try:
+        value = json.loads(text, parse_constant=parse_constant)
+    except RecursionError:
+        raise TooDeep from None
+    level = [value]
+    for _ in range(DEEPEST_JSON):
+        level = [inner for each in level for inner in _inside(each)]
+    if any(isinstance(each, list | dict) for each in level):
+        raise TooDeep
+    return value
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _no_number(name: str) -> NoReturn:

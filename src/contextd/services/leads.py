@@ -10,6 +10,7 @@ from contextd.domain.ports import Usage
 from contextd.domain.records import Json
 from contextd.domain.words import split_words
 from contextd.services.diagnostics import place_of
+from contextd.services.error_languages import is_foreign, languages_of
 from contextd.services.hypotheses import Lead, Remedy, tempered, together
 from contextd.services.patterns import Action, Pattern
 from contextd.services.remediations import Match
@@ -22,6 +23,8 @@ _MATCH_WIDTH: Final = 0.08
 """At this match score an earlier error is as likely of another kind as of the same; the width says how
 fast that changes. Held against the pack's own examples, a little on the careful side."""
 _NEAR: Final = 0.5
+_FOREIGN: Final = 0.05
+"""What is left of a lead for another language: less than of the right one that was answered with no."""
 _SHOWN: Final = 400
 _LONGEST_ACTION: Final = 1_000
 _MOST_EVIDENCE: Final = 12
@@ -69,7 +72,15 @@ def leads_from(findings: Findings, circumstances: Circumstances) -> list[Lead]:
         for pattern, specificity in findings.patterns
     ]
     leads += [_of_remediation(match, findings) for match in alone]
-    return [_under(lead, circumstances) for lead in leads]
+    foreign = _foreign(findings)
+    return [_answered(_under(lead, circumstances, foreign), circumstances) for lead in leads]
+
+
+def _foreign(findings: Findings) -> Mapping[str, str]:
+    """Patterns that an error of this language cannot mean, each with the reason."""
+    languages = languages_of(findings.error)
+    reason = f"it is of another language: the error is of {' and '.join(sorted(languages))}"
+    return {pattern.id: reason for pattern, _ in findings.patterns if is_foreign(pattern, languages)}
 
 
 def pattern_strength(specificity: float) -> float:
@@ -137,8 +148,8 @@ def _of_remediation(match: Match, findings: Findings) -> Lead:
     )
 
 
-def _under(lead: Lead, circumstances: Circumstances) -> Lead:
-    """The same lead under what the caller knows: facts and answers raise or lower it."""
+def _under(lead: Lead, circumstances: Circumstances, foreign: Mapping[str, str]) -> Lead:
+    """The same lead under what is known beside the error: facts raise or lower it."""
     strength, evidence = lead.strength, list(lead.evidence)
     if circumstances.category:
         same = circumstances.category.lower() == lead.category.lower()
@@ -146,6 +157,16 @@ def _under(lead: Lead, circumstances: Circumstances) -> Lead:
     if shared := sorted(lead.words & _words(circumstances.context)):
         strength = together([strength, *[0.15] * min(2, len(shared))])
         evidence.append(f"the context names {', '.join(shared[:5])}")
+    # An earlier fix that agrees was found in practice, and knows better than the table of languages.
+    if len(lead.subjects) == 1 and (reason := foreign.get(lead.subjects[0])):
+        strength *= _FOREIGN
+        evidence.append(reason)
+    return replace(lead, strength=strength, evidence=tuple(evidence))
+
+
+def _answered(lead: Lead, circumstances: Circumstances) -> Lead:
+    """The same lead after what was answered and tried in this session."""
+    strength, evidence = lead.strength, list(lead.evidence)
     for subject in lead.subjects:
         answer = _plain(circumstances.context.get(subject, ""))
         if answer in _YES:

@@ -211,7 +211,7 @@ class Memories:
         """What came of each, and of the memories that went into it."""
         subjects = [(memory.id, *memory.ancestors) for memory in memories]
         known = await self._outcomes.usage(union(*subjects))
-        return [_together([known[id] for id in ids]) for ids in subjects]
+        return [Usage.together([known[id] for id in ids]) for ids in subjects]
 
     # --- consolidating ----------------------------------------------------------------
 
@@ -226,23 +226,53 @@ class Memories:
         left = list(plan.left)
         for members in plan.clusters:
             one = consolidation.composed(members, new_id("mem", project.key, self._archive.now()))
-            if dry_run or await self._replaced(members, one, caller):
-                created.append(one)
-                archived += [member.id for member in members]
-            else:
-                left += [Left(member.id, "changed meanwhile: consolidate again") for member in members]
-        rest = None if plan.finished else max(0, offset + plan.looked_at - len(archived))
+            kept, gone = (one, members) if dry_run else await self._replaced(members, one, caller)
+            created += [kept] if gone else []
+            archived += [member.id for member in gone]
+            stayed = [member.id for member in members if member not in gone]
+            left += [Left(id, "changed meanwhile: consolidate again") for id in stayed]
+        # What was archived is in no later page; a dry run archived nothing.
+        passed = plan.looked_at - (0 if dry_run else len(archived))
+        rest = None if plan.finished else max(0, offset + passed)
         return Consolidated(tuple(created), tuple(archived), tuple(left), plan.looked_at, rest)
 
-    async def _replaced(self, members: Sequence[Memory], one: Memory, caller: Caller) -> bool:
-        """The one is durable before its members leave, so that nothing is lost on the way."""
+    async def _replaced(
+        self, members: Sequence[Memory], one: Memory, caller: Caller
+    ) -> tuple[Memory, tuple[Memory, ...]]:
+        """The one as kept, and the members that left for it; none when one of them had changed.
+
+        The one is durable before its members leave, so that nothing is lost on the way.
+        """
         async with self._lock(one.project):
             if not all([await self._is_as_it_was(member, caller) for member in members]):
-                return False
-            await self._archive.keep(one.record())
-            for member in members:
-                await self._archive.swap(replace(member, archived_into=one.id).record(), member.record())
-        return True
+                return one, ()
+            kept = memory_of(await self._archive.keep(one.record()))
+            gone = tuple([member for member in members if await self._left_for(kept, member)])
+            if len(gone) == len(members):
+                return kept, gone
+            return await self._shrunk(kept, members, gone), gone
+
+    async def _left_for(self, one: Memory, member: Memory) -> bool:
+        """Whether it could be archived: not if another process has changed it.
+
+        Its time moves with it, because that is how another process sees the change.
+        """
+        archived = replace(member, archived_into=one.id, updated_at=self._archive.now())
+        return await self._archive.swap(archived.record(), member.record()) is not None
+
+    async def _shrunk(self, one: Memory, members: Sequence[Memory], gone: Sequence[Memory]) -> Memory:
+        """The one made of those that did leave, so that what stays is not counted twice.
+
+        If none left, it is archived itself; if another process has changed it, it stays as it is.
+        """
+        if gone:
+            smaller = consolidation.composed(gone, one.id)
+        else:
+            smaller = replace(
+                one, ancestors=(), archived_into=members[0].id, updated_at=self._archive.now()
+            )
+        swapped = await self._archive.swap(smaller.record(), one.record())
+        return one if swapped is None else memory_of(swapped)
 
     async def _is_as_it_was(self, memory: Memory, caller: Caller) -> bool:
         try:
@@ -264,12 +294,3 @@ def _first_that_says_the_same(memory: Memory, hits: Sequence[Hit]) -> Memory | N
         if says_the_same(gist, Gist(other), cosine):
             return other
     return None
-
-
-def _together(usages: Sequence[Usage]) -> Usage:
-    return Usage(
-        uses=sum(usage.uses for usage in usages),
-        good=sum(usage.good for usage in usages),
-        bad=sum(usage.bad for usage in usages),
-        last=max((usage.last for usage in usages if usage.last), default=None),
-    )

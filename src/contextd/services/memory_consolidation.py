@@ -12,7 +12,7 @@ from contextd.domain.limits import MAX_MEMORY_CONTENT_LENGTH, MAX_TAGS
 from contextd.domain.ports import Clock
 from contextd.domain.records import Fusion
 from contextd.services.archive import Archive
-from contextd.services.memory_quality import Gist, contradicts, particulars, telling_words
+from contextd.services.memory_quality import Gist, contradicts, opposite, particulars, telling_words
 from contextd.services.memory_records import (
     KIND,
     Memory,
@@ -138,9 +138,11 @@ def cluster(
 
 
 def _stays_apart(id: str, members: Sequence[str], gists: Mapping[str, Gist]) -> str | None:
-    against = next((member for member in members if contradicts(gists[id], gists[member])), None)
-    if against is not None:
-        return f"contradicts {against}"
+    for member in members:
+        if contradicts(gists[id], gists[member]):
+            return f"contradicts {member}"
+        if opposite(gists[id], gists[member]):
+            return f"has the opposite outcome of {member}"
     return None if len(members) < _MOST_MEMBERS else "its cluster is full: consolidate again"
 
 

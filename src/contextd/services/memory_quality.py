@@ -7,7 +7,7 @@ from typing import Final
 
 from contextd.domain.errors import NotWorthKeeping
 from contextd.domain.words import split_words
-from contextd.services.memory_records import Lesson, Memory
+from contextd.services.memory_records import Memory
 
 _LEAST_CONTENT: Final = 2
 _LEAST_TOGETHER: Final = 4
@@ -131,7 +131,8 @@ def says_the_same(one: Gist, other: Gist, cosine: float | None) -> bool:
             overlap(one.words, other.words) >= _SAME_WORDS
             or _contained(one.words, other.words) >= _CONTAINED
         )
-    return alike and not _disagree(one, other) and not contradicts(one, other)
+    against = opposite(one, other) or _disagree(one, other) or contradicts(one, other)
+    return alike and not against
 
 
 def contradicts(one: Gist, other: Gist) -> bool:
@@ -140,16 +141,23 @@ def contradicts(one: Gist, other: Gist) -> bool:
     if subject < _NEAR_SUBJECT:
         return False
     words = overlap(one.words, other.words)
-    if _opposite(one.outcome, other.outcome):
+    if opposite(one, other):
         return words >= _SAME_SUBJECT or (subject >= _SAME_SUBJECT and words >= _RELATED)
     if one.denies != other.denies:
         return overlap(one.lead, other.lead) >= _SAME_SUBJECT
     return words >= _SAME_WORDS and _disagree(one, other)
 
 
+def opposite(one: Gist, other: Gist) -> bool:
+    """One tells a success, the other a failure: whatever their words, to join them is to lose one."""
+    return None not in (one.outcome, other.outcome) and one.outcome != other.outcome
+
+
 def loses(old: Memory, new: Memory) -> bool:
     """Whether the old one said something that the new one does not."""
     before, after = Gist(old), Gist(new)
+    if before.outcome not in (None, after.outcome):
+        return True
     return bool(before.words - after.words or before.particulars - after.particulars)
 
 
@@ -160,10 +168,6 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 def _contained(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / min(len(one), len(other)) if one and other else 0.0
-
-
-def _opposite(one: Lesson | None, other: Lesson | None) -> bool:
-    return one is not None and other is not None and one != other
 
 
 def _disagree(one: Gist, other: Gist) -> bool:

@@ -5,6 +5,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from contextd.domain.records import Hit
@@ -56,7 +57,7 @@ def demoted(relevance: float, confidence: float, *, stale: bool) -> float:
 
 
 def arranged(found: Sequence[Found], limit: int) -> list[Found]:
-    """The best, each with those that contradict it beside it: the newer first, and labelled."""
+    """The best, each with those that contradict it beside it, the newer first. All are labelled."""
     ranked = sorted(found, key=lambda each: -each.score)
     gists = {each.memory.id: Gist(each.memory) for each in ranked}
     arranged: dict[str, Found] = {}
@@ -73,21 +74,29 @@ def arranged(found: Sequence[Found], limit: int) -> list[Found]:
             and contradicts(gists[best.memory.id], gists[other.memory.id])
         ]
         arranged |= _newest_first(best, against)
-    return list(arranged.values())[:limit]
+    newest = sorted(arranged.values(), key=_updated, reverse=True)
+    return [
+        replace(each, contradicts=_against(each, newest, gists)) for each in list(arranged.values())[:limit]
+    ]
+
+
+def _against(one: Found, others: Sequence[Found], gists: Mapping[str, Gist]) -> tuple[str, ...]:
+    """The ids of those that contradict it, in whichever group they stand."""
+    gist = gists[one.memory.id]
+    ids = (other.memory.id for other in others if other.memory.id != one.memory.id)
+    return tuple(id for id in ids if contradicts(gist, gists[id]))
 
 
 def _newest_first(best: Found, against: Sequence[Found]) -> dict[str, Found]:
     """One group, with its scores handed out again, so that they still fall."""
     group = [best, *against]
     scores = sorted((each.score for each in group), reverse=True)
-    labels = {best.memory.id: tuple(each.memory.id for each in against)}
-    newest = sorted(group, key=lambda each: each.memory.updated_at, reverse=True)
-    return {
-        each.memory.id: replace(
-            each, score=score, contradicts=labels.get(each.memory.id, (best.memory.id,))
-        )
-        for each, score in zip(newest, scores, strict=True)
-    }
+    newest = sorted(group, key=_updated, reverse=True)
+    return {each.memory.id: replace(each, score=score) for each, score in zip(newest, scores, strict=True)}
+
+
+def _updated(found: Found) -> datetime:
+    return found.memory.updated_at
 
 
 def _cosine(hit: Hit) -> float:

@@ -43,7 +43,7 @@ class Memory:
     content: str
     created_at: datetime
     updated_at: datetime
-    """When it was last stored or confirmed; feedback does not move it."""
+    """When it was last stored, confirmed or archived; feedback does not move it."""
     description: str = ""
     outcome: Lesson | None = None
     tags: tuple[str, ...] = ()

@@ -1,24 +1,25 @@
 """The patterns in use: the pack, and those that were saved. What each has done is counted from outcomes."""
 
 import asyncio
+import hashlib
 import logging
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import cache
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
 from contextd.domain.callers import Caller
-from contextd.domain.errors import Invalid, NotAChoice
+from contextd.domain.errors import Conflict, Invalid, NotAChoice, NotFound
 from contextd.domain.fingerprints import ErrorText, read_error
-from contextd.domain.ids import new_id
 from contextd.domain.masking import HOLE
 from contextd.domain.ports import OutcomeLog, Usage
 from contextd.domain.records import SHARED, Record
 from contextd.services.archive import Archive
-from contextd.services.patterns import CATEGORIES, SEVERITIES, Pattern, PatternPack
+from contextd.services.patterns import CATEGORIES, LEAST_KEYWORD, SEVERITIES, Pattern, PatternPack
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +27,8 @@ KIND: Final = "pattern"
 _MOST_SAVED: Final = 1_000
 _LONGEST: Final = 300
 _FEWEST_WORDS: Final = 2
+_TRIES: Final = 64
+_TICK: Final = timedelta(microseconds=1)
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+")
 """Patterns see ASCII: other letters are gaps."""
 
@@ -91,41 +94,21 @@ class PatternLibrary:
         return self._pack
 
     async def save(self, draft: PatternDraft, caller: Caller) -> Pattern:
-        """Keep an error and what helped as a pattern. The same error again replaces it. Raises Invalid."""
+        """Keep an error and what helped as a pattern. The same error again replaces it.
+
+        Raises Invalid; and Conflict when too many save the same at once.
+        """
         _check_choice("category", draft.category, CATEGORIES)
         _check_choice("severity", draft.severity, SEVERITIES)
-        error = read_error(draft.error_message)
-        keyword, regex = _form(error)
-        now = self._archive.now()
-        known = next((one for one in await self._saved(caller) if one.regex == regex), None)
-        pattern = Pattern(
-            id=known.id if known else new_id("pat", SHARED.key, now),
-            ecosystem=error.ecosystem or "any",
-            category=draft.category,
-            severity=draft.severity,
-            error_pattern=error.masked[:_LONGEST],
-            root_cause=draft.root_cause,
-            solution=draft.solution,
-            verification_steps=draft.verification_steps,
-            actions=(),
-            tags=draft.tags,
-            examples=(draft.error_message,),
-            misses=(),
-            keywords=(keyword,),
-            regex=regex,
-        )
-        record = Record(
-            id=pattern.id,
-            kind=KIND,
-            project=SHARED,
-            title=pattern.error_pattern,
-            text=f"{draft.root_cause}\n{draft.solution}",
-            fields=_adapter().dump_python(pattern, mode="json"),
-            tags=draft.tags,
-            created_at=now,
-            updated_at=now,
-        )
-        return _pattern(await self._archive.keep(record))
+        pattern = _drafted(draft)
+        known = next((one for one in await self._saved(caller) if one.regex == pattern.regex), None)
+        fresh = self._record(replace(pattern, id=known.id) if known else pattern)
+        for _ in range(_TRIES):
+            old = await self._kept(fresh.id, caller)
+            kept = await self._archive.swap(_in_place_of(old, fresh) if old else fresh, old)
+            if kept is not None:
+                return _pattern(kept)
+        raise Conflict("others keep saving this pattern at the same time", "try again shortly")
 
     async def list(
         self,
@@ -150,9 +133,61 @@ class PatternLibrary:
         listed.sort(key=_order)
         return Listing(tuple(listed[:limit]), len(listed))
 
+    def _record(self, pattern: Pattern) -> Record:
+        now = self._archive.now()
+        return Record(
+            id=pattern.id,
+            kind=KIND,
+            project=SHARED,
+            title=pattern.error_pattern,
+            text=f"{pattern.root_cause}\n{pattern.solution}",
+            fields=_adapter().dump_python(pattern, mode="json"),
+            tags=pattern.tags,
+            created_at=now,
+            updated_at=now,
+        )
+
+    async def _kept(self, id: str, caller: Caller) -> Record | None:
+        try:
+            return await self._archive.fetch(caller, id, KIND, "pattern")
+        except NotFound:
+            return None
+
     async def _saved(self, caller: Caller) -> Sequence[Pattern]:
         page = await self._archive.page(caller, KIND, SHARED, "updated_at", 0, _MOST_SAVED)
         return [pattern for record in page.records if (pattern := _usable(record))]
+
+
+def _drafted(draft: PatternDraft) -> Pattern:
+    error = read_error(draft.error_message)
+    keyword, regex = _form(error)
+    return Pattern(
+        id=_id(regex),
+        ecosystem=error.ecosystem or "any",
+        category=draft.category,
+        severity=draft.severity,
+        error_pattern=error.masked[:_LONGEST],
+        root_cause=draft.root_cause,
+        solution=draft.solution,
+        verification_steps=draft.verification_steps,
+        actions=(),
+        tags=draft.tags,
+        examples=(draft.error_message,),
+        misses=(),
+        keywords=(keyword,),
+        regex=regex,
+    )
+
+
+def _id(regex: str) -> str:
+    """Of what it recognises, so that whoever saves the same error meets here."""
+    return f"pat-{SHARED.key}-{hashlib.sha256(regex.encode()).hexdigest()[:24]}"
+
+
+def _in_place_of(old: Record, fresh: Record) -> Record:
+    # The store tells states of a record apart by `updated_at`, so it must not stand still.
+    later = max(fresh.updated_at, old.updated_at + _TICK)
+    return replace(fresh, created_at=old.created_at, updated_at=later)
 
 
 @cache
@@ -197,7 +232,7 @@ def _form(error: ErrorText) -> tuple[str, str]:
     pieces = [piece.strip() for piece in error.masked[:_LONGEST].split(HOLE)]
     lowered = error.message.lower()
     keyword = max((piece for piece in pieces if piece.lower() in lowered), key=len, default="")
-    if len(_WORD.findall(keyword)) < _FEWEST_WORDS:
+    if len(_WORD.findall(keyword)) < _FEWEST_WORDS or len(keyword) < LEAST_KEYWORD:
         raise Invalid(
             "error_message", "error_message has too few words that stay the same", "give all of it"
         )

@@ -40,7 +40,7 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _PLAIN_QUOTES: Final = str.maketrans(
     "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u00ab\u00bb\u00a0", '\'\'\'\'""""" '
 )
-_LEAST_KEYWORD: Final = 4
+LEAST_KEYWORD: Final = 4
 _MOST_CREDIT: Final = 99
 
 
@@ -80,8 +80,8 @@ class Pattern:
         _check(self.category in CATEGORIES, self.id, f"category is one of {', '.join(CATEGORIES)}")
         _check(self.severity in SEVERITIES, self.id, f"severity is one of {', '.join(SEVERITIES)}")
         _check(self.scope in SCOPES, self.id, f"scope is one of {', '.join(SCOPES)}")
-        short = min((len(word) for word in self.keywords), default=_LEAST_KEYWORD)
-        _check(short >= _LEAST_KEYWORD, self.id, f"keywords have at least {_LEAST_KEYWORD} characters")
+        short = min((len(word) for word in self.keywords), default=LEAST_KEYWORD)
+        _check(short >= LEAST_KEYWORD, self.id, f"keywords have at least {LEAST_KEYWORD} characters")
 
 
 class PatternPack:
@@ -174,7 +174,7 @@ def _automaton(patterns: Iterable[Pattern]) -> Any:
 
 def _own_words(pattern: Pattern) -> tuple[str, ...]:
     longest = max(pattern.error_pattern.splitlines(), key=len, default="").strip()
-    return (longest,) if len(longest) >= _LEAST_KEYWORD else ()
+    return (longest,) if len(longest) >= LEAST_KEYWORD else ()
 
 
 # --- the shipped files ----------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Final
 
 from contextd.services.hypotheses import Hypothesis, Remedy
 from contextd.services.patterns import Action
-from contextd.services.solutions import SAFE, Safety, safety_of
+from contextd.services.solutions import SAFE, Safety, code_in, safety_of
 
 MOST_STEPS: Final = 10
 _WORTH_A_STEP: Final = 0.1
@@ -58,9 +58,12 @@ def plan(
 
 def judged(steps: Iterable[Step]) -> list[Step]:
     """The steps with what is dangerous about them."""
-    return [
-        replace(step, safety=safety_of(step.action.commands, step.action.description)) for step in steps
-    ]
+    return [replace(step, safety=_safety(step.action)) for step in steps]
+
+
+def _safety(action: Action) -> Safety:
+    prose = f"{action.description}\n{action.expected_outcome}"
+    return safety_of((*action.commands, *code_in(prose)), prose)
 
 
 def is_last_of(step: Step, steps: Iterable[Step]) -> bool:

@@ -1,14 +1,24 @@
-"""What to ask when the error alone does not decide: checks that tell hypotheses apart, then plain facts."""
+"""What to ask when the error alone does not decide: whether a cause is the one, then plain facts."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from contextd.domain.command_risk import assess
 from contextd.domain.records import Json
-from contextd.services.hypotheses import Hypothesis, confidence
+from contextd.services.hypotheses import Hypothesis, Lead, confidence
+from contextd.services.patterns import Action
 
 MOST: Final = 3
-_CHECKS: Final = 2
+_CAUSES: Final = 2
+_WORTH_ASKING: Final = 0.05
+_LOOK: Final = re.compile(
+    r"(?!.*\bthen\b)(?:[^.]{1,200}\?|(?:if [^,.;]{1,80}, )?"
+    r"(?:ask|check|compare|count|find|list|look|print|read|see|show|test|time|walk)\b[^.;]{0,200}\.?)",
+    re.IGNORECASE,
+)
+"""How an action is described that only looks. What looks first and then mends is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +40,39 @@ _FACTS: Final = (
 
 
 def questions(hypotheses: Sequence[Hypothesis], context: Mapping[str, Json]) -> list[Question]:
-    """At most three that were not answered yet; none when the case is clear."""
+    """At most three that were not answered yet. When the case is clear, only whether that is so."""
+    causes = [_cause(one.lead) for one in _worth_asking(hypotheses)]
+    unasked = [one for one in causes if one.name not in context]
     if hypotheses and confidence(hypotheses[0].probability) == "high":
-        return []
-    checks = [_check(one) for one in hypotheses if one.lead.subjects]
-    asked = [*[one for one in checks if one.name not in context][:_CHECKS], *_FACTS]
-    return [one for one in asked if one.name not in context][:MOST]
+        return [one for one in unasked[:1] if one.name in hypotheses[0].lead.subjects]
+    facts = [one for one in _FACTS if one.name not in context]
+    return [*unasked[:_CAUSES], *facts][:MOST]
 
 
-def _check(hypothesis: Hypothesis) -> Question:
-    lead = hypothesis.lead
-    how = f" Check: {lead.verification_steps[0]}" if lead.verification_steps else ""
-    return Question(lead.subjects[0], f"Is this so (yes or no)? {lead.description}{how}")
+def _worth_asking(hypotheses: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The best in any case, and others that are not far-fetched. One without a name cannot be answered."""
+    likely = [one for place, one in enumerate(hypotheses) if not place or one.probability >= _WORTH_ASKING]
+    return [one for one in likely if one.lead.subjects]
+
+
+def _cause(lead: Lead) -> Question:
+    """About the cause. Steps that verify a fix must not be asked about: before the fix they say no."""
+    look = next(
+        (remedy.action for remedy in lead.remedies if not remedy.guessed and only_looks(remedy.action)),
+        None,
+    )
+    how = f" To tell: {_shown(look)}" if look else ""
+    return Question(lead.subjects[0], f"Is this the cause (yes or no)? {lead.description}{how}")
+
+
+def only_looks(action: Action) -> bool:
+    described = _LOOK.fullmatch(action.description) is not None
+    return (
+        described
+        and bool(action.commands)
+        and not any(assess(each).destructive for each in action.commands)
+    )
+
+
+def _shown(action: Action) -> str:
+    return f"{action.description} {', '.join(f'`{command}`' for command in action.commands)}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
+from contextd.domain.errors import BadFormat
 from contextd.domain.fingerprints import ErrorText, essence
 from contextd.domain.limits import MAX_CONTEXT_FIELDS, MAX_TAGS
 from contextd.domain.records import SHARED, Json, Record
@@ -39,7 +40,9 @@ class Draft:
 
 
 def raw(draft: Draft, now: datetime) -> Record:
-    """A draft as a record, before anything is read out of it."""
+    """A draft as a record, before anything is read out of it. Raises BadFormat for a tag of ours."""
+    if any(tag.startswith(_MARK) for tag in draft.tags):
+        raise BadFormat("tags", f"a tag begins with '{_MARK}', which is contextd's own", "rename that tag")
     return Record(
         id="",
         kind=KIND,
@@ -90,7 +93,9 @@ def merged(old: Record, fresh: Record) -> Record:
     before: dict[str, Any] = dict(old.fields)
     now: dict[str, Any] = dict(fresh.fields)
     filled = {name: value for name, value in now.items() if not before.get(name)}
-    context = {**now["context"], **before["context"]}
+    added = {name: value for name, value in now["context"].items() if name not in before["context"]}
+    # What is there comes first: where there are too many facts, it is the new ones that have no room.
+    context = {**before["context"], **added}
     return replace(
         old,
         fields={

@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 from contextd.domain.callers import Caller
 from contextd.domain.errors import NotFound
+from contextd.domain.versions import Version
 from contextd.services.skill_records import Change, Kept, Skill
 from contextd.services.skills import Skills, parse_version
 
@@ -69,4 +70,4 @@ def _says(skill: Skill, other: Skill) -> bool:
 
 
 def _is_above(version: str, known: Kept) -> bool:
-    return bool(version) and parse_version(version).is_above(parse_version(known.skill.version))
+    return bool(version) and parse_version(version).is_above(Version.parse(known.skill.version))

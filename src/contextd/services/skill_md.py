@@ -12,6 +12,7 @@ from typing import Any, Final, TypeGuard
 
 from contextd.domain.errors import BadFormat
 from contextd.domain.records import Json
+from contextd.services.flat_yaml import DEEPEST_JSON, TooDeep, load_json
 from contextd.services.front_matter import is_plain_key, read, typed, write
 from contextd.services.skill_records import Skill
 
@@ -68,17 +69,23 @@ def from_markdown(text: str, name: str, author: str) -> Skill:
     given = {key: own.get(key, fields.get(key)) for key in _OWN}
     others = {key: typed(own[key]) for key in own if key not in _IN_THE_MAP}
     return Skill(
-        name=_text(own, "title") or _text(fields, "name") or name,
+        name=_line(_text(own, "title") or _text(fields, "name") or name),
         description=_text(fields, "description") or _required("description"),
         content=body.removeprefix("\n").removesuffix("\n"),
         version=_version(_text(given, "version")),
-        author=_text(given, "author") or author,
-        category=_text(given, "category"),
+        author=_line(_text(given, "author") or author),
+        category=_line(_text(given, "category")),
         prerequisites=_list(own, "prerequisites", "\n"),
         expected_outcome=_text(own, "expected_outcome"),
         tags=_list(given, "tags", ","),
         metadata={**_rest(own), **_files(own), **_above(fields), **others},
     )
+
+
+def _line(text: str) -> str:
+    """As one line: a break or an escape sequence would forge lines wherever names are listed."""
+    breaks = ("Cc", "Zl", "Zp")
+    return "".join(" " if unicodedata.category(char) in breaks else char for char in text)
 
 
 # --- out ------------------------------------------------------------------------------
@@ -133,14 +140,19 @@ def _parted(text: str, separator: str) -> list[str]:
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return load_json(text)
+    except ValueError:
         return None
 
 
 def _rest(own: Mapping[str, Any]) -> dict[str, Json]:
     held = own.get(_REST)
-    value = _json(held) if isinstance(held, str) else held
+    try:
+        value = load_json(held) if isinstance(held, str) else held
+    except TooDeep:
+        raise _wrong(_REST, f"use at most {DEEPEST_JSON} levels in its JSON") from None
+    except ValueError:
+        return {}
     return value if isinstance(value, dict) else {}
 
 

@@ -1,16 +1,18 @@
 """Skills: ways of working worth repeating, kept with every version and with how they fared."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final, Literal, NoReturn
+from weakref import WeakValueDictionary
 
 from contextd.domain.callers import Caller
-from contextd.domain.errors import BadFormat, Conflict, MissingField, NotFound, OutOfRange
+from contextd.domain.errors import BadFormat, BadLength, Conflict, MissingField, NotFound, OutOfRange
 from contextd.domain.ports import Outcome, OutcomeLog, Usage
 from contextd.domain.records import SHARED, Fusion, Record
-from contextd.domain.versions import Version
+from contextd.domain.versions import MAX_VERSION_LENGTH, Version
 from contextd.services.archive import Archive
 from contextd.services.skill_records import (
     KIND,
@@ -61,6 +63,7 @@ class Skills:
     def __init__(self, archive: Archive, outcomes: OutcomeLog) -> None:
         self._archive = archive
         self._outcomes = outcomes
+        self._naming: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     # --- writing ----------------------------------------------------------------------
 
@@ -70,10 +73,11 @@ class Skills:
         check_tags(skill.tags)
         now = self._archive.now()
         kept, turn = None, 0
-        while kept is None:
-            await self._refuse_taken(skill, caller)
-            kept = await self._archive.swap(to_record(skill_id(skill, turn), skill, now, now), None)
-            turn += 1
+        async with self._sole_taker(skill):
+            while kept is None:
+                await self._refuse_taken(skill, caller)
+                kept = await self._archive.swap(to_record(skill_id(skill, turn), skill, now, now), None)
+                turn += 1
         return Saved(to_kept(kept, Usage()), await self._archive.count_tokens(kept))
 
     async def update(self, id: str, change: Change, caller: Caller) -> Kept:
@@ -89,15 +93,11 @@ class Skills:
         old = await self._head(id, caller)
         current = to_skill(old)
         changed = replace(current, **{**given, "version": _next(current.version, change.version)})
-        if changed.name != current.name:
+        if changed.name == current.name:
+            return await self._replace(old, changed, caller)
+        async with self._sole_taker(changed):
             await self._refuse_taken(changed, caller, old.id)
-        before = await self._archive.keep(as_version(old))
-        # A clock that stands still or goes back must not make two states look the same.
-        now = max(self._archive.now(), old.updated_at + _TICK)
-        kept = await self._archive.swap(to_record(old.id, changed, old.created_at, now), old)
-        if kept is None:
-            await self._overtaken(old, before, caller)
-        return await self._with_usage(kept)
+            return await self._replace(old, changed, caller)
 
     async def delete(self, id: str, caller: Caller) -> int:
         """Forget the skill, its versions and how it fared. How many versions went. Raises NotFound."""
@@ -197,6 +197,10 @@ class Skills:
         page = await self._archive.page(caller, VERSION_KIND, SHARED, "updated_at", 0, limit, wanted)
         return page.records
 
+    def _sole_taker(self, skill: Skill) -> asyncio.Lock:
+        """Held from looking whether a name is free until it is taken; gone when nobody wants it."""
+        return self._naming.setdefault(name_label(skill), asyncio.Lock())
+
     async def _refuse_taken(self, skill: Skill, caller: Caller, own: str = "") -> None:
         holder = await self.named(skill, caller)
         if holder is not None and holder.id != own:
@@ -205,6 +209,16 @@ class Skills:
                 f"change it with skill_update and id {holder.id}, or choose another name",
                 {"id": holder.id},
             )
+
+    async def _replace(self, old: Record, changed: Skill, caller: Caller) -> Kept:
+        """Keep what was as a version, then the change. Raises Conflict, or NotFound, when overtaken."""
+        before = await self._archive.keep(as_version(old))
+        # A clock that stands still or goes back must not make two states look the same.
+        now = max(self._archive.now(), old.updated_at + _TICK)
+        kept = await self._archive.swap(to_record(old.id, changed, old.created_at, now), old)
+        if kept is None:
+            await self._overtaken(old, before, caller)
+        return await self._with_usage(kept)
 
     async def _overtaken(self, old: Record, before: Record, caller: Caller) -> NoReturn:
         try:
@@ -241,21 +255,31 @@ class Skills:
 def parse_version(version: str) -> Version:
     """Raises BadFormat."""
     try:
-        return Version.parse(version)
+        if len(version) <= MAX_VERSION_LENGTH:
+            return Version.parse(version)
     except ValueError:
-        raise BadFormat(
-            "version",
-            "version is not a semantic version",
-            "write MAJOR.MINOR.PATCH without leading zeros, such as 1.0.0 or 2.1.0-rc.1",
-        ) from None
+        pass
+    raise BadFormat(
+        "version",
+        "version is not a semantic version",
+        "write MAJOR.MINOR.PATCH without leading zeros, such as 1.0.0 or 2.1.0-rc.1",
+    )
 
 
 def _next(current: str, wanted: str | None) -> str:
-    now = parse_version(current)
+    now = Version.parse(current)
+    after = str(now.next_patch())
+    fits = len(after) <= MAX_VERSION_LENGTH
     if wanted is None:
-        return str(now.next_patch())
+        if fits:
+            return after
+        raise BadLength(
+            "version",
+            f"the next version would have more than {MAX_VERSION_LENGTH} characters",
+            "give a shorter one above it, such as the next minor or major version",
+        )
     then = parse_version(wanted)
-    remedy = f"give a version above {current}, or none for {now.next_patch()}"
+    remedy = f"give a version above {current}" + (f", or none for {after}" if fits else "")
     if now.is_above(then):
         raise OutOfRange("version", "version is below the skill's own", remedy)
     if not then.is_above(now):

@@ -5,37 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from contextd.domain.command_risk import assess
+from contextd.domain.command_risk import assess, told_in
+from contextd.services.command_lines import is_command_line, is_command_span
 
 MOST_COMMANDS: Final = 10
 _LONGEST: Final = 500
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _PROMPT: Final = re.compile(r"\s{0,8}[$%]\s(.*)")
-_PROGRAMS: Final = frozenset(
-    """
-    apt apt-get aws az brew bundle bun cargo cd chmod chown conda curl dd docker docker-compose dotnet
-    export find gcc gcloud gem git go gradle helm java kill kubectl ln make mkdir mkfs mvn mysql npm npx
-    pip pip3 pkill pnpm podman poetry psql python python3 redis-cli rm rustup sed shred sudo systemctl
-    tar terraform truncate uv wget xargs yarn
-    """.split()
-)
+_LIST_MARK: Final = re.compile(r"\s{0,8}(?:[-*\u2022]|\d{1,2}[.)])\s+")
 _MOST_SUSPECTS: Final = 100
-_DANGEROUS: Final = """
-    rm rmdir dd mkfs mkfs.ext4 mkfs.xfs shred wipefs chmod chown chgrp git gh kubectl helm docker
-    docker-compose podman terraform tofu psql mysql sqlite3 redis-cli mongo mongosh aws gcloud az sudo doas
-    systemctl pkill killall curl wget bash sh zsh python python3 perl ruby node npm pip apt apt-get yum dnf
-    brew rsync xargs eval fdisk parted crontab userdel dropdb diskutil powershell Remove-Item
-    """.split()
-_SUSPECT: Final = re.compile(
-    rf"""(?<![\w./-]) (?:
-        (?:/(?:[\w.-]{{1,40}}/){{0,6}})? (?:{"|".join(map(re.escape, _DANGEROUS))}) (?=\s)
-        | find\s+[./~$]
-        | (?:drop|truncate|alter)\s+(?:table|database|schema|index|view|user|role)
-        | delete\s+from
-    )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-"""Where a command that can destroy may begin. Words that are common in prose need what follows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +32,14 @@ SAFE: Final = Safety(destructive=False)
 
 
 def commands_in(text: str) -> tuple[str, ...]:
-    """What a reader would type: fenced lines, code spans, lines that begin with a prompt or a program."""
+    """What a reader would type: fenced lines, code spans, lines after a prompt or of a command's shape.
+
+    A sentence that holds a command is none: where the command ends in it is not certain.
+    """
     fenced, prose = _split_at_fences(text)
     prompted = [typed[1] for line in prose if (typed := _PROMPT.match(line))]
-    plain = [line for line in prose if _first_word(line) in _PROGRAMS]
-    spans = [span for line in prose for span in _CODE.findall(line) if _first_word(span) in _PROGRAMS]
+    plain = [line for each in prose if is_command_line(line := _LIST_MARK.sub("", each))]
+    spans = [span for line in prose for span in _CODE.findall(line) if is_command_span(span)]
     found = (line.strip().removeprefix("$ ") for line in (*fenced, *prompted, *plain, *spans))
     kept = [line[:_LONGEST] for line in found if line and not line.startswith("#")]
     return tuple(dict.fromkeys(kept))[:MOST_COMMANDS]
@@ -77,26 +58,22 @@ def _split_at_fences(text: str) -> tuple[list[str], list[str]]:
     return fenced, prose
 
 
-def safety_of(commands: Sequence[str], prose: str = "") -> Safety:
-    """Of these commands, and of any that the prose tells to run in whatever form."""
-    suspects = _suspects(prose)
-    risks = [assess(command) for command in (*commands, *suspects[:_MOST_SUSPECTS])]
+def code_in(text: str) -> tuple[str, ...]:
+    """Every code span, whatever it begins with: much that destroys begins with no program's name."""
+    return tuple(dict.fromkeys(span[:_LONGEST] for span in _CODE.findall(text)))
+
+
+def safety_of(commands: Sequence[str], prose: str = "", most_suspects: int = _MOST_SUSPECTS) -> Safety:
+    """Of these commands, and of any that the prose tells to run in whatever form.
+
+    Prose with more suspects than `most_suspects` counts as destructive: the others are not judged.
+    """
+    fenced, _ = _split_at_fences(prose)
+    suspects = told_in(prose)
+    told = (extent for extents in suspects[:most_suspects] for extent in extents)
+    judged = dict.fromkeys((*commands, *code_in(prose), "\n".join(fenced), *told))
+    risks = [assess(command) for command in judged]
     reasons = [reason for risk in risks if risk.destructive for reason in risk.reasons]
-    if len(suspects) > _MOST_SUSPECTS:
+    if len(suspects) > most_suspects:
         reasons.append("names more commands than are judged")
     return Safety(bool(reasons), tuple(dict.fromkeys(reasons)))
-
-
-def _suspects(prose: str) -> list[str]:
-    """Every place where a command could begin: a sentence can tell to run one without any mark."""
-    places = [
-        line[found.start() :][:_LONGEST].rstrip("`'\").")
-        for line in prose.splitlines()
-        for found in _SUSPECT.finditer(line)
-    ]
-    return list(dict.fromkeys(places))
-
-
-def _first_word(line: str) -> str:
-    words = line.split(maxsplit=1)
-    return words[0] if words else ""

@@ -12,7 +12,7 @@ from contextd.domain.callers import Caller
 from contextd.domain.errors import Conflict, MissingField
 from contextd.domain.fingerprints import ErrorText, read_error
 from contextd.domain.ports import Clock, Outcome, OutcomeLog
-from contextd.domain.records import Json
+from contextd.domain.records import Json, Record
 from contextd.services.archive import Archive
 from contextd.services.diagnosis import Diagnosis, conclude
 from contextd.services.diagnosis_sessions import DiagnosisSessions, Mode, Session, Shown
@@ -71,7 +71,7 @@ class Troubleshooting:
         has ended, Forbidden, StoreUnavailable.
         """
         started = self._clock.monotonic()
-        session = await self._session(ask, caller)
+        session, kept = await self._session(ask, caller)
         findings = await self._find(session, caller)
         leads = leads_from(findings, _circumstances(session))
         if session.opinion is None or (session.mode == "interactive" and ask.context):
@@ -79,7 +79,7 @@ class Troubleshooting:
             session = replace(session, opinion=heard)
         hypotheses = weigh(with_opinion(leads, session.opinion or Opinion()))
         steps = _steps(session, hypotheses, findings)
-        session = await self._sessions.keep(_showing(session, hypotheses, steps), caller)
+        session, _ = await self._sessions.keep(_showing(session, hypotheses, steps), caller, kept)
         diagnosis = await asyncio.to_thread(conclude, session, findings, hypotheses, steps)
         elapsed_ms = (self._clock.monotonic() - started) * 1000
         return replace(diagnosis, time_taken_ms=elapsed_ms, at=self._clock.now())
@@ -90,38 +90,37 @@ class Troubleshooting:
 
     # --- the session ------------------------------------------------------------------
 
-    async def _session(self, ask: Ask, caller: Caller) -> Session:
-        if ask.session_id is None:
-            if ask.outcome is not None:
-                raise MissingField(
-                    "session_id", "session_id is required with outcome", "give the session's"
-                )
-            session = Session(ask.error_message)
-        else:
-            session = await self._sessions.resume(ask.session_id, caller)
+    async def _session(self, ask: Ask, caller: Caller) -> tuple[Session, Record | None]:
+        """What is asked about, and how it is kept so far."""
+        if ask.session_id is None and ask.outcome is not None:
+            raise MissingField("session_id", "session_id is required with outcome", "give the session's")
         if ask.project_path is not None:
             self._archive.project(caller, ask.project_path)
+        if ask.session_id is None:
+            return _told(Session(ask.error_message), ask), None
+        session, kept = await self._sessions.resume(ask.session_id, caller)
         if ask.outcome is not None:
-            session = await self._learn(session, ask.outcome)
-        return _told(session, ask)
+            session, kept = await self._learn(session, kept, ask.outcome, caller)
+        return _told(session, ask), kept
 
-    async def _learn(self, session: Session, verdict: Verdict) -> Session:
+    async def _learn(
+        self, session: Session, kept: Record, verdict: Verdict, caller: Caller
+    ) -> tuple[Session, Record]:
         """Note how it went for whatever advised the steps that were shown.
 
-        Advice of several steps has failed when its last one has; until then it is not known.
+        The session moves on first: of several calls with this outcome, tried again or at once, one counts.
         """
         if session.ended:
             raise Conflict("this diagnosis has ended", "open another by leaving out session_id")
-        shown = session.shown
-        tried = (*session.tried, *(step.mark for step in shown))
-        session = replace(session, tried=tried, shown=())
-        if verdict == "skipped":
-            return session
-        good, now = verdict == "fixed", self._clock.now()
-        subjects = dict.fromkeys(step.subject for step in shown if step.subject and (good or step.last))
+        good, subjects = verdict == "fixed", _judged(session, verdict)
+        failed = session.failed if good else (*session.failed, *subjects)
+        tried = (*session.tried, *(step.mark for step in session.shown))
+        moved = replace(session, tried=tried, shown=(), ended=good, failed=failed)
+        moved, kept = await self._sessions.keep(moved, caller, kept)
         if subjects:
+            now = self._clock.now()
             await self._outcomes.note([Outcome(subject, now, good) for subject in subjects])
-        return replace(session, ended=good, failed=session.failed if good else (*session.failed, *subjects))
+        return moved, kept
 
     # --- the evidence -----------------------------------------------------------------
 
@@ -147,6 +146,15 @@ def _kin(pack: PatternPack, matches: Sequence[Match]) -> dict[str, Pattern]:
     """Each remediation's own error, held against the patterns: the best one is its kin."""
     found = {match.record.id: pack.match(text_field(match, "error_message")) for match in matches}
     return {id: patterns[0][0] for id, patterns in found.items() if patterns}
+
+
+def _judged(session: Session, verdict: Verdict) -> tuple[str, ...]:
+    """Whose advice it speaks for or against. Advice of several steps has failed when its last one has;
+    until then it is not known."""
+    if verdict == "skipped":
+        return ()
+    judged = (step.subject for step in session.shown if verdict == "fixed" or step.last)
+    return tuple(dict.fromkeys(subject for subject in judged if subject))
 
 
 def _told(session: Session, ask: Ask) -> Session:

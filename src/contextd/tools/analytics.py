@@ -7,7 +7,6 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from contextd.domain.callers import Caller
-from contextd.domain.errors import BadFormat
 from contextd.domain.ports import ToolTally
 from contextd.services.analytics import Analytics, Period, Report
 from contextd.services.projects import permitted
@@ -18,10 +17,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _a_day(text: str) -> str:
+    """Of the forms that ISO 8601 has for a day, the one with month and day: not 2026-W05-6."""
     try:
-        date.fromisoformat(text)
+        written = date.fromisoformat(text).isoformat()
     except ValueError:
-        raise PydanticCustomError("bad_format", "must be a date such as 2026-01-31") from None
+        written = None
+    if written != text:
+        raise PydanticCustomError("bad_format", "must be a date such as 2026-01-31")
     return text
 
 
@@ -59,7 +61,7 @@ class Ledger(Output):
 
     answered: int
     kept_out: int = Field(description="of what the same calls at full detail would have answered besides")
-    schemas: int = Field(description="tools/list, once a session")
+    schemas: int = Field(description="tools/list, each time it was told")
     net: int = Field(description="kept_out - answered - schemas")
 
 
@@ -84,11 +86,8 @@ class AnalyticsGot(Output):
 @tool(toolset="system", read_only=True, examples=(Example("this week", {}),))
 async def analytics_get(analytics: Analytics, ask: AnalyticsAsk, caller: Caller) -> AnalyticsGot:
     """Report use, latency, success and tokens from the recorded calls; what nobody measured is null."""
-    start, end = _date(ask.start_date), _date(ask.end_date)
-    if start and end and end < start:
-        raise BadFormat("end_date", "end_date is before start_date", "give a later end_date")
-    project = permitted(caller, ask.project_path).key if ask.project_path else None
-    report = await analytics.report(analytics.span(ask.period, start, end), project)
+    span = analytics.span(ask.period, _date(ask.start_date), _date(ask.end_date))
+    report = await analytics.report(span, _projects(caller, ask.project_path))
     return AnalyticsGot(
         period=ask.period,
         start_date=report.span.since or _EPOCH,
@@ -107,6 +106,11 @@ async def analytics_get(analytics: Analytics, ask: AnalyticsAsk, caller: Caller)
             net=report.tokens.net,
         ),
     )
+
+
+def _projects(caller: Caller, path: str | None) -> frozenset[str] | None:
+    """The one that was asked for, or those that the caller may read; None is every project."""
+    return frozenset({permitted(caller, path).key}) if path else caller.principal.projects
 
 
 def _date(text: str | None) -> date | None:

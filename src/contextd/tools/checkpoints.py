@@ -105,7 +105,7 @@ class CheckpointSearch(Input):
     project_path: ProjectPath | None = Field(None, description="Only this project")
     tags: Tags = Field(default_factory=list, description="Only those with all of these")
     sources: Annotated[list[Source], Field(min_length=1, max_length=2)] = Field(
-        default_factory=lambda: [*_SOURCES]
+        default_factory=lambda: [*_SOURCES], description="files: none until a repository is indexed"
     )
     detail: Detail = Field("full", description="refs: no long texts; preview: their beginning")
 

@@ -5,12 +5,12 @@ import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from contextd.domain.callers import Caller
-from contextd.domain.errors import UnknownTool
+from contextd.domain.errors import Misconfigured, UnknownTool
 from contextd.domain.limits import DEFAULT_TIMEOUT_S
 from contextd.domain.records import Json
 
@@ -38,7 +38,7 @@ class Envelope(BaseModel):
     tokens_used: int = Field(default=0, description="tokens of this answer (o200k)")
     truncated: bool = Field(default=False, description="whether parts were left out")
     has_more: bool = Field(default=False, description="whether refs hold more")
-    refs: list[str] = Field(default_factory=list, description="handles of what was left out, for ref_get")
+    refs: list[str] = Field(default_factory=list, description="handles of what was left out")
 
 
 S = TypeVar("S")
@@ -142,6 +142,7 @@ class Registry:
             if declared.name in self._tools:
                 raise ValueError(f"two tools are named {declared.name}")
             self._tools[declared.name] = declared
+        _check(toolsets, tools)
         self.listed = tuple(t for t in tools if "all" in toolsets or t.toolset in toolsets)
 
     def __getitem__(self, name: str) -> AnyTool:
@@ -162,6 +163,17 @@ class Registry:
     def listing(self) -> str:
         """What a client reads to know the tools, as JSON: the price of being there."""
         return json.dumps([tool.listing for tool in self.listed], separators=(",", ":"))
+
+
+def _check(toolsets: tuple[str, ...], tools: tuple[AnyTool, ...]) -> None:
+    """A name that is no toolset would list nothing, and nobody would know why."""
+    known = dict.fromkeys(("all", *get_args(Toolset), *(each.toolset for each in tools)))
+    unknown = [name for name in toolsets if name not in known]
+    if unknown:
+        raise Misconfigured(
+            f"there is no toolset named {', '.join(unknown)}",
+            f"set CONTEXTD_TOOLSETS, or --toolsets, to any of: {', '.join(known)}",
+        )
 
 
 def _or_a_fault(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The fields that several tools share, each with its limits and its words."""
 
 import json
+import unicodedata
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -51,6 +52,13 @@ def _not_blank(text: str) -> str:
     return text
 
 
+def _one_line(text: str) -> str:
+    """Names are printed in lists: a line break or an escape sequence in one would forge a line."""
+    if any(unicodedata.category(char) in ("Cc", "Zl", "Zp") for char in text):
+        raise PydanticCustomError("bad_text", "must be one line without control characters")
+    return text
+
+
 def _not_empty(query: str) -> str:
     if not query.strip():
         raise PydanticCustomError("empty_query", "must not be empty")
@@ -59,6 +67,7 @@ def _not_empty(query: str) -> str:
 
 Object = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
 NotBlank = AfterValidator(_not_blank)
+OneLine = AfterValidator(_one_line)
 
 Summary = Annotated[
     str, Field(min_length=1, max_length=limits.MAX_SUMMARY_LENGTH), AfterValidator(_not_blank)

@@ -1,5 +1,6 @@
 """Remediations, as an agent calls them."""
 
+import json
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -155,28 +156,34 @@ async def remediation_search(
         ask.error_message, caller, ask.stack_trace, ask.limit, ask.min_score, ask.tags
     )
     return RemediationsFound(
-        results=[_found(match, found.usage[match.record.id], ask.detail) for match in found.matches],
+        results=[
+            _found(match, found.usage[match.record.id], ask.detail, caller) for match in found.matches
+        ],
         query=ask.error_message,
         total=found.total,
         semantic=found.by_meaning,
     )
 
 
-def _found(match: Match, usage: Usage, detail: Detail) -> RemediationFound:
+def _found(match: Match, usage: Usage, detail: Detail, caller: Caller) -> RemediationFound:
     fields: dict[str, Any] = dict(match.record.fields)
-    length = {"full": None, "preview": PREVIEW, "refs": 0}[detail]
+    if detail != "full":
+        kept = PREVIEW if detail == "preview" else 0
+        texts = {name: fields[name] for name in ("error_message", "solution")}
+        caller.tally.kept_out += [*(text[kept:] for text in texts.values()), json.dumps(fields["context"])]
+        fields |= {"context": {}} | {name: text[:kept] for name, text in texts.items()}
     return RemediationFound(
         id=match.record.id,
-        error_message=fields["error_message"][:length],
+        error_message=fields["error_message"],
         error_type=fields["error_type"],
-        solution=fields["solution"][:length],
+        solution=fields["solution"],
         tags=list(match.record.tags),
         match_score=match.match_score,
         semantic_score=match.semantic_score,
         string_score=match.string_score,
         stack_trace_match=match.stack_trace_match,
         error_type_match=match.error_type_match,
-        context=fields["context"] if detail == "full" else {},
+        context=fields["context"],
         created_at=match.record.created_at,
         seen_count=fields["seen_count"],
         usage_count=usage.uses,

@@ -21,6 +21,7 @@ from contextd.tools.fields import (
     NotBlank,
     Object,
     Offset,
+    OneLine,
     Score,
     SearchText,
     Tags,
@@ -35,12 +36,12 @@ def _small(metadata: dict[str, Any]) -> dict[str, Any]:
     return metadata
 
 
-Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_SKILL_NAME_LENGTH), NotBlank]
+Name = Annotated[str, Field(min_length=1, max_length=limits.MAX_SKILL_NAME_LENGTH), NotBlank, OneLine]
 Purpose = Annotated[str, Field(min_length=1, max_length=limits.MAX_SKILL_DESCRIPTION_LENGTH), NotBlank]
 Content = Annotated[str, Field(min_length=1, max_length=limits.MAX_SKILL_CONTENT_LENGTH), NotBlank]
 Semver = Annotated[str, Field(min_length=1, max_length=MAX_VERSION_LENGTH)]
-Author = Annotated[str, Field(min_length=1, max_length=limits.MAX_AUTHOR_LENGTH), NotBlank]
-Category = Annotated[str, Field(min_length=1, max_length=limits.MAX_CATEGORY_LENGTH), NotBlank]
+Author = Annotated[str, Field(min_length=1, max_length=limits.MAX_AUTHOR_LENGTH), NotBlank, OneLine]
+Category = Annotated[str, Field(min_length=1, max_length=limits.MAX_CATEGORY_LENGTH), NotBlank, OneLine]
 Prerequisite = Annotated[str, Field(min_length=1, max_length=limits.MAX_PREREQUISITE_LENGTH)]
 Prerequisites = Annotated[list[Prerequisite], Field(max_length=limits.MAX_PREREQUISITES)]
 ExpectedOutcome = Annotated[str, Field(max_length=limits.MAX_SKILL_DESCRIPTION_LENGTH)]

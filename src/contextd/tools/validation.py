@@ -24,6 +24,9 @@ from contextd.tools.declaration import Input
 
 I = TypeVar("I", bound=Input)  # noqa: E741 - input
 
+Schema = Mapping[str, Any]
+"""Of JSON, as pydantic makes it."""
+
 _MOST_DEPTH: Final = 64
 
 _FAULTS: Final[Mapping[str, type[Invalid]]] = {
@@ -94,30 +97,51 @@ def _explain(model: type[Input], error: ErrorDetails) -> Invalid:
     path = error["loc"]
     name = str(path[0]) if path else "arguments"
     schema = model.model_json_schema()
-    known = schema.get("properties", {})
     fault = _FAULTS.get(error["type"], WrongType)
     if fault is UnknownField:
         # The name is the caller's own text, so it is repeated only when it is a plain one.
         shown = name if name.isidentifier() and len(name) <= 50 else "a field"
-        return UnknownField(
-            shown, f"{shown} is not a field of this tool", f"known fields: {', '.join(known)}"
-        )
-    remedy = f"give {_wanted(known.get(name, {}), schema)}"
-    where = _where(path)
+        known = ", ".join(schema.get("properties", {}))
+        remedy = f"known fields: {known}" if known else "this tool takes no fields"
+        return UnknownField(shown, f"{shown} is not a field of this tool", remedy)
+    where, wanted = _place(path, schema)
     if fault is MissingField:
-        return MissingField(name, f"{where} is required", remedy)
-    return fault(name, f"{where} {_problem(error)}", remedy)
+        return MissingField(name, f"{where} is required", f"give {_wanted(wanted, schema)}")
+    return fault(name, f"{where} {_problem(error)}", _remedy(fault, wanted, schema))
 
 
-def _where(path: tuple[int | str, ...]) -> str:
-    """`tags[3]`; below an object the keys are the caller's text and are not repeated."""
-    return "".join(
-        f"[{part}]" if isinstance(part, int) else part for part in path[:2] if _is_plain(part, path)
-    )
+def _remedy(fault: type[Invalid], wanted: Schema, root: Schema) -> str | None:
+    """None where the fault's own hint says more than the schema."""
+    if fault in (BadPath, BadText, EmptyQuery):
+        return None
+    text = "text of " if fault is WrongType and "maxLength" in wanted else ""
+    return f"give {text}{_wanted(wanted, root)}"
 
 
-def _is_plain(part: int | str, path: tuple[int | str, ...]) -> bool:
-    return isinstance(part, int) or part == path[0]
+def _place(path: tuple[int | str, ...], root: Schema) -> tuple[str, Schema]:
+    """Its name as `tags[3]` or `anchors[0].file`, and the schema of what belongs there.
+
+    Keys of an object that takes any are the caller's text, and are not repeated.
+    """
+    label, at = "", root
+    for part in path:
+        at = _resolved(at, root)
+        if isinstance(part, int) and "items" in at:
+            label, at = f"{label}[{part}]", at["items"]
+        elif part in at.get("properties", {}):
+            label, at = f"{label}.{part}" if label else str(part), at["properties"][part]
+        else:
+            break
+    return label or "arguments", at
+
+
+def _resolved(schema: Schema, root: Schema) -> Schema:
+    """What stands behind a reference, or the one alternative to null."""
+    if "$ref" in schema:
+        found: Schema = root["$defs"][schema["$ref"].rsplit("/", 1)[1]]
+        return found
+    parts = [part for part in schema.get("anyOf", ()) if part.get("type") != "null"]
+    return _resolved(parts[0], root) if len(parts) == 1 else schema
 
 
 def _problem(error: ErrorDetails) -> str:
@@ -136,10 +160,9 @@ def _problem(error: ErrorDetails) -> str:
             return "has the wrong type"
 
 
-def _wanted(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:  # noqa: PLR0911 - one return a type
+def _wanted(schema: Schema, root: Schema) -> str:  # noqa: PLR0911 - one return a type
     """What a field takes, in words, from its JSON Schema."""
-    if "$ref" in schema:
-        return _wanted(root["$defs"][schema["$ref"].rsplit("/", 1)[1]], root)
+    schema = _resolved(schema, root)
     if "anyOf" in schema:
         return " or ".join(_wanted(part, root) for part in schema["anyOf"] if part.get("type") != "null")
     if "enum" in schema:
@@ -151,11 +174,8 @@ def _wanted(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:  # noqa:
             return _range(schema.get("minLength", 0), schema.get("maxLength"), "characters")
         case "integer" | "number":
             noun = "an integer" if schema["type"] == "integer" else "a number"
-            return (
-                f"{noun} from {schema.get('minimum', 0):g} to {schema['maximum']:g}"
-                if "maximum" in schema
-                else noun
-            )
+            least, most = schema.get("minimum", 0), schema.get("maximum")
+            return noun if most is None else f"{noun} from {least} to {most}"
         case "array":
             inner = _wanted(schema.get("items", {}), root)
             most = f"at most {schema['maxItems']} items" if "maxItems" in schema else "items"
@@ -170,4 +190,6 @@ def _wanted(schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:  # noqa:
 def _range(least: int, most: int | None, noun: str) -> str:
     if most is None:
         return f"at least {least} {noun}" if least else "text"
+    if least == most:
+        return f"{most} {noun}"
     return f"{least} to {most} {noun}" if least else f"at most {most} {noun}"

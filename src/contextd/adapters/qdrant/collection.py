@@ -146,7 +146,8 @@ class Collection:
     async def without_vector(self, model: str, limit: int) -> list[Payload]:
         """Records of every project that have no vector of the model, oldest first."""
         names = names_of_model(await self._connection.vector_names(), model)
-        lacking = where(None, but_not=[models.HasVectorCondition(has_vector=name) for name in names])
+        having = [models.HasVectorCondition(has_vector=name) for name in names]
+        lacking = where(None, models.HasVectorCondition(has_vector=WORDS), but_not=having)
         found = await self._ordered(lacking, "created_at", models.Direction.ASC, limit, True)
         return [_payload(point) for point in found]
 

@@ -8,7 +8,7 @@ from typing import Final
 from contextd.adapters.sqlite.rows import from_micros, to_micros
 from contextd.domain.records import Drawer, Project
 
-_MOST_REMOVALS: Final = 10_000
+_KEPT_REVISIONS: Final = 5_000
 
 
 def set_mark(connection: sqlite3.Connection, name: str, value: str) -> None:
@@ -49,11 +49,13 @@ def describe(connection: sqlite3.Connection, key: str) -> Drawer | None:
 
 
 def prune_removals(connection: sqlite3.Connection) -> None:
-    """Past a bound, readers load anew instead of following every removal."""
-    (count,) = connection.execute("SELECT count(*) FROM removals").fetchone()
-    if count > _MOST_REMOVALS:
-        connection.execute("DELETE FROM removals")
-        renew_epoch(connection)
+    """Old removals are forgotten now and then; a reader that is older than `floor` loads anew."""
+    marks = dict(connection.execute("SELECT name, value FROM meta WHERE name IN ('revision', 'floor')"))
+    revision, floor = int(marks.get("revision", 0)), int(marks.get("floor", 0))
+    if revision - floor > 2 * _KEPT_REVISIONS:
+        floor = revision - _KEPT_REVISIONS
+        connection.execute("DELETE FROM removals WHERE revision <= ?", (floor,))
+        set_mark(connection, "floor", str(floor))
 
 
 def empty(connection: sqlite3.Connection) -> None:

@@ -1,7 +1,7 @@
 """Analytics events in a file of their own, so that counting never waits for a save."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -15,6 +15,8 @@ from contextd.domain.ports import Event, Tallies, ToolTally
 _KEEP: Final = timedelta(days=30)
 """Younger events are kept one by one, older ones as sums by day."""
 _DAY: Final = 86_400_000_000
+_EVERY_PROJECT: Final = "*"
+"""In `day_sessions`, all projects together. No project's key has such a character."""
 _SUMS: Final = (
     "sum(calls), sum(ok), sum(duration_ms), sum(tokens_out), sum(tokens_kept_out), sum(cache_hits),"
     " sum(cache_misses)"
@@ -48,8 +50,12 @@ class SqliteEventLog:
 
         await self._writer.run(self._path, work)
 
-    async def tallies(self, since: datetime | None, until: datetime | None, project: str | None) -> Tallies:
-        condition, values = within(since, until, project)
+    async def tallies(
+        self, since: datetime | None, until: datetime | None, projects: Collection[str] | None
+    ) -> Tallies:
+        condition, values = within(since, until, projects)
+        # A session that worked in two projects of a day is in the rows of both, and once in the day's own.
+        days = within(since, until, (_EVERY_PROJECT,) if projects is None else projects)
 
         def work() -> Tallies:
             if not self._path.exists():
@@ -64,7 +70,7 @@ class SqliteEventLog:
                     f"SELECT count(DISTINCT session) FROM events WHERE {condition}", values
                 ).fetchone()
                 (older,) = connection.execute(
-                    f"SELECT coalesce(sum(sessions), 0) FROM day_sessions WHERE {condition}", values
+                    f"SELECT coalesce(sum(sessions), 0) FROM day_sessions WHERE {days[0]}", days[1]
                 ).fetchone()
             return Tallies(tuple(ToolTally(*row) for row in sums), recent + older)
 
@@ -75,8 +81,10 @@ class SqliteEventLog:
         await self._readers.close()
 
 
-def within(since: datetime | None, until: datetime | None, project: str | None) -> tuple[str, list[object]]:
-    """The condition on rows that have `at` and `project`."""
+def within(
+    since: datetime | None, until: datetime | None, projects: Collection[str] | None
+) -> tuple[str, list[object]]:
+    """The condition on rows that have `at` and `project`; None is every project."""
     clauses, values = ["1"], list[object]()
     if since is not None:
         clauses.append("at >= ?")
@@ -84,15 +92,23 @@ def within(since: datetime | None, until: datetime | None, project: str | None) 
     if until is not None:
         clauses.append("at < ?")
         values.append(to_micros(until))
-    if project is not None:
-        clauses.append("project = ?")
-        values.append(project)
+    if projects is not None:
+        clauses.append(f"project IN ({','.join('?' * len(projects))})")
+        values.extend(projects)
     return " AND ".join(clauses), values
 
 
 def _roll_up(connection: sqlite3.Connection, horizon: int) -> None:
-    """Events before the horizon become one row a day, tool and project."""
+    """Events before the horizon become one row a day, tool and project.
+
+    Their sessions become one row a day and project, and one a day.
+    """
     day = f"(at / {_DAY}) * {_DAY}"
+    connection.execute(
+        f"INSERT INTO day_sessions SELECT {day}, ?, count(DISTINCT session) FROM events"
+        f" WHERE at < ? GROUP BY {day}",
+        (_EVERY_PROJECT, horizon),
+    )
     connection.execute(
         f"INSERT INTO day_sessions SELECT {day}, project, count(DISTINCT session) FROM events"
         f" WHERE at < ? GROUP BY {day}, project",

@@ -15,7 +15,7 @@ RECORDS: Final = (
     """
     CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
     CREATE TABLE records (
-        seq        INTEGER PRIMARY KEY,
+        seq        INTEGER PRIMARY KEY AUTOINCREMENT,
         id         TEXT NOT NULL UNIQUE,
         kind       TEXT NOT NULL,
         title      TEXT NOT NULL,
@@ -44,7 +44,8 @@ RECORDS: Final = (
 """Migrations of a drawer, in order; `PRAGMA user_version` counts those applied.
 
 `revision` grows with every write, so a reader that holds vectors in memory fetches what is new
-and what was removed, and nothing else.
+and what was removed, and nothing else. A `seq` is never used again: a search finds rows in one moment
+and reads them in the next.
 """
 
 EVENTS: Final = (
@@ -70,8 +71,15 @@ EVENTS: Final = (
     CREATE INDEX outcomes_subject ON outcomes (subject);
     CREATE INDEX outcomes_at ON outcomes (at);
     """,
+    """
+    INSERT INTO day_sessions SELECT at, '*', sum(sessions) FROM day_sessions GROUP BY at;
+    """,
 )
-"""Analytics. `days` holds the sums of events that were rolled up."""
+"""Analytics. `days` holds the sums of events that were rolled up.
+
+In `day_sessions` the project `*` stands for all of them together. Of days that were rolled up before
+there was such a row, nothing is known but the sum over the projects.
+"""
 
 
 def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:

@@ -12,7 +12,7 @@ from contextd.adapters.sqlite.drawers import claim, describe, empty, owner, prun
 from contextd.adapters.sqlite.keyword import by_words
 from contextd.adapters.sqlite.readers import Readers
 from contextd.adapters.sqlite.schema import RECORDS
-from contextd.adapters.sqlite.vectors import VectorIndex, to_half
+from contextd.adapters.sqlite.vectors import Indexes, to_half
 from contextd.adapters.sqlite.writer import Writer
 from contextd.domain.ranking import fuse
 from contextd.domain.records import (
@@ -43,7 +43,7 @@ class SqliteStore:
         self._folder = folder
         self._writer = Writer(RECORDS)
         self._readers = Readers(RECORDS)
-        self._indexes: dict[tuple[str, str], VectorIndex] = {}
+        self._indexes = Indexes()
 
     # --- writing ----------------------------------------------------------------------
 
@@ -64,6 +64,7 @@ class SqliteStore:
                 claim(connection, project)
                 for entry, vector in items:
                     rows.write(connection, entry, vector)
+                prune_removals(connection)
 
             await self._writer.run(self._file(project), work)
 
@@ -80,6 +81,7 @@ class SqliteStore:
                 return False
             claim(connection, record.project)
             rows.write(connection, entry, vector)
+            prune_removals(connection)
             return True
 
         return await self._writer.run(self._file(record.project), work)
@@ -202,7 +204,7 @@ class SqliteStore:
             condition, values = rows.where(wanted)
             found = connection.execute(f"SELECT seq FROM records WHERE {condition}", values)
             allowed = {int(seq) for (seq,) in found}
-        index = self._index(key, query.embedding.model)
+        index = self._indexes.of(key, query.embedding.model)
         with index.lock:
             index.follow(connection)
             return index.scan(query.embedding.vector, wanted.kinds, allowed, depth)
@@ -227,7 +229,7 @@ class SqliteStore:
     def _distance(self, place: Place, query: Query) -> float | None:
         if query.embedding is None:
             return None
-        index = self._index(place[0], query.embedding.model)
+        index = self._indexes.of(place[0], query.embedding.model)
         with index.lock:
             cosine = index.similarity(query.embedding.vector, place[1])
         return None if cosine is None else max(0.0, 1.0 - cosine)
@@ -238,8 +240,8 @@ class SqliteStore:
             for key, path in self._files(None):
                 with self._readers.connection(path) as connection:
                     missing = connection.execute(
-                        f"SELECT {rows.COLUMNS} FROM records WHERE model IS NULL OR model <> ?"
-                        " ORDER BY created_at, id LIMIT ?",
+                        f"SELECT {rows.COLUMNS} FROM records WHERE (model IS NULL OR model <> ?)"
+                        " AND (title <> '' OR body <> '') ORDER BY created_at, id LIMIT ?",
                         (model, limit),
                     ).fetchall()
                     project = owner(connection, key)
@@ -303,6 +305,3 @@ class SqliteStore:
             yield SHARED.key, shared
         for path in sorted((self._folder / "projects").glob("*.db")):
             yield path.stem, path
-
-    def _index(self, key: str, model: str) -> VectorIndex:
-        return self._indexes.setdefault((key, model), VectorIndex(model))

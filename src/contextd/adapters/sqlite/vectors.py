@@ -2,7 +2,9 @@
 
 import sqlite3
 import threading
+import time
 from array import array
+from collections import OrderedDict
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BLOCK: Final = 256
+_IDLE_S: Final = 1_800.0
 
 
 def to_half(vector: Vector) -> bytes:
@@ -41,9 +44,11 @@ class VectorIndex:
 
     def follow(self, connection: sqlite3.Connection) -> None:
         """Take in what was written and removed since the last time, by any process."""
-        marks = dict(connection.execute("SELECT name, value FROM meta WHERE name IN ('revision', 'epoch')"))
+        marks = dict(
+            connection.execute("SELECT name, value FROM meta WHERE name IN ('revision', 'epoch', 'floor')")
+        )
         revision, epoch = int(marks.get("revision", 0)), marks.get("epoch")
-        if epoch != self._epoch:
+        if epoch != self._epoch or self._revision < int(marks.get("floor", 0)):
             self._forget_all()
             self._epoch = epoch
         if revision <= self._revision:
@@ -135,3 +140,24 @@ class VectorIndex:
         self._seqs.clear()
         del self._kinds[:]
         self._blocks.clear()
+
+
+class Indexes:
+    """One for each drawer and model that is searched; what nobody searches is let go."""
+
+    def __init__(self, idle_s: float = _IDLE_S) -> None:
+        self._idle_s = idle_s
+        self._lock = threading.Lock()
+        self._used: OrderedDict[tuple[str, str], tuple[float, VectorIndex]] = OrderedDict()
+
+    def of(self, key: str, model: str) -> VectorIndex:
+        now = time.monotonic()
+        with self._lock:
+            _, index = self._used.pop((key, model), (now, VectorIndex(model)))
+            self._used[(key, model)] = (now, index)
+            while now - next(iter(self._used.values()))[0] > self._idle_s:
+                self._used.popitem(last=False)
+        return index
+
+    def __len__(self) -> int:
+        return len(self._used)

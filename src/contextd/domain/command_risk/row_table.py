@@ -57,6 +57,9 @@ pulumi up|update --yes|-y
 terraform|tofu|terragrunt state rm
 pulumi state delete
 """,
+    "takes a lock away that another run may still hold": """
+terraform|tofu|terragrunt force-unlock
+""",
     "removes containers, volumes or images with what they hold": """
 docker system|volume|container prune
 docker image prune -a|--all
@@ -102,6 +105,9 @@ dropdb
 dropuser
 mysqladmin drop
 pg_restore -c|--clean
+pg_resetwal|pg_resetxlog
+kafka-delete-records|kafka-delete-records.sh
+kafka-consumer-groups|kafka-consumer-groups.sh --delete
 influx bucket delete
 influx delete
 """,
@@ -152,6 +158,7 @@ conda|mamba remove --all
     "erases a disk, a volume or its key": """
 cryptsetup luksformat|lukserase|erase|lukskillslot|luksremovekey
 lvremove
+lvreduce
 vgremove
 pvremove
 zfs|zpool destroy
@@ -238,6 +245,8 @@ VALUED: Final[Mapping[str, frozenset[str]]] = {
     "argocd": frozenset("--server --auth-token".split()),
     "iptables": frozenset(("-t", "--table")),
     "ip": frozenset(("-n", "--netns")),
+    "etcdctl": frozenset("--endpoints --user --password --cert --key --cacert --command-timeout".split()),
+    "vault": frozenset(("-address", "-namespace", "-mount")),
 }
 
 DRY_RUNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -254,4 +263,6 @@ DRY_RUNS: Final[Mapping[str, tuple[str, ...]]] = {
     "cargo": ("--dry-run",),
     "gsutil": ("-n",),
     "hg": ("-n", "--dry-run"),
+    "pg_resetwal": ("-n", "--dry-run"),
+    "pg_resetxlog": ("-n",),
 }

@@ -4,6 +4,7 @@ A row is written like the command: the program, its sub-commands in order, then 
 make it dangerous. `a|b` is either; every group of options must be there.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -111,7 +112,14 @@ def _table() -> Mapping[str, tuple[Row, ...]]:
             flags = tuple(tuple(part.split("|")) for part in rest if part.startswith("-"))
             for program in programs.split("|"):
                 table.setdefault(program, []).append(Row(words, flags, reason))
+            for task in _tasks(words):
+                table.setdefault(task, []).append(Row((), flags, reason))
     return {program: tuple(rows) for program, rows in table.items()}
+
+
+def _tasks(words: tuple[frozenset[str], ...]) -> list[str]:
+    """`db:drop` means one thing whoever runs it, so it counts without its program too."""
+    return sorted(word for word in words[0] if re.fullmatch(r"\w+:[\w:]+", word)) if words[:1] else []
 
 
 def rules() -> Mapping[str, Rule]:

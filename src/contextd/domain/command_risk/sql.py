@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from contextd.domain.command_risk.options import operands, option_values
-from contextd.domain.command_risk.syntax import Call, Danger, Finding, Rule, Runs
+from contextd.domain.command_risk.syntax import Call, Danger, Finding, Rule, Runs, Word
 
 _NOISE: Final = re.compile(r"--[^\n]*|/\*(?!!).*?(?:\*/|\Z)|'(?:[^'\\]|''|\\.?)*(?:'|\Z)", re.DOTALL)
 _VERB: Final = re.compile(
@@ -27,6 +27,10 @@ _BARE: Final = re.compile(
 )
 _EXPLAINED: Final = re.compile(r"\s*explain\b(?!.*\banalyze\b)", re.IGNORECASE | re.DOTALL)
 _SHELL_ESCAPE: Final = re.compile(r"(?:^|;)[ \t]*(?:\\!|\.shell|\.system|system)[ \t]+(.+)", re.MULTILINE)
+_MONGO_PROMPT: Final = re.compile(r"\s*db\s*\.\s*\w")
+_MONGO_LOSS: Final = re.compile(
+    r"dropDatabase\s*\(|\.drop\s*\(|(?:deleteMany|remove)\s*\(\s*(?:\{\s*\})?\s*\)"
+)
 _EVERY_ROW: Final = "of every row: there is no WHERE that limits it"
 
 
@@ -100,8 +104,23 @@ def client(call: Call) -> Iterator[Finding]:
 
 def mongo(call: Call) -> Iterator[Finding]:
     for text in [*(word.text for word in option_values(call.args, "--eval")), call.stdin or ""]:
-        if re.search(r"dropDatabase\s*\(|\.drop\s*\(|(?:deleteMany|remove)\s*\(\s*(?:\{\s*\})?\s*\)", text):
-            yield Danger("drops a collection or a database, or deletes every document")
+        yield from _mongo_dangers(text)
+
+
+def typed_in_mongo(text: str) -> Iterator[Danger]:
+    """What is typed at the client's own prompt begins with the database."""
+    if _MONGO_PROMPT.match(text):
+        yield from _mongo_dangers(text)
+
+
+def _mongo_dangers(text: str) -> Iterator[Danger]:
+    if _MONGO_LOSS.search(text):
+        yield Danger("drops a collection or a database, or deletes every document")
+
+
+def typed_in_redis(call: Call) -> Iterator[Finding]:
+    """`FLUSHALL` is typed at the client's own prompt as well."""
+    yield from redis(Call("redis-cli", (Word(call.program), *call.args)))
 
 
 def redis(call: Call) -> Iterator[Finding]:
@@ -119,4 +138,5 @@ RULES: Final[Mapping[str, Rule]] = {
     **dict.fromkeys(_CLIENTS, client),
     **dict.fromkeys(("mongo", "mongosh"), mongo),
     **dict.fromkeys(("redis-cli", "valkey-cli", "keydb-cli"), redis),
+    **dict.fromkeys(("flushall", "flushdb"), typed_in_redis),
 }

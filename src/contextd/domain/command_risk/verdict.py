@@ -89,6 +89,7 @@ class _Inquiry:
     def findings(self) -> Iterator[Danger | Note]:
         if sql.looks_like_sql(self._text):
             yield from sql.sql_dangers(self._text)
+        yield from sql.typed_in_mongo(self._text)
         yield from self._run(Runs(self._text), 0)
 
     def _run(self, runs: Runs, depth: int) -> Iterator[Danger | Note]:
@@ -169,6 +170,12 @@ def _tables() -> tuple[Mapping[str, Rule], ...]:
         rows.rules(),
         system.RULES,
     )
+
+
+def program_in(word: str) -> str | None:
+    """The program that a word names, where the rules know one."""
+    name = _named(Word(word))
+    return name if name.startswith("mkfs") or any(name in table for table in _tables()) else None
 
 
 def _named(word: Word) -> str:

@@ -49,7 +49,7 @@ async def _answer(house: Any, name: str, arguments: dict[str, Any]) -> dict[str,
     from contextd.wiring import open_house
 
     async with open_house(house):
-        answer = await pipeline_of(house).call(name, arguments, Caller(transport="cli", session="cli"))
+        answer = await pipeline_of(house).call(name, arguments, Caller(transport="cli"))
     return {**answer.data, **answer.envelope()}
 
 
@@ -79,15 +79,17 @@ def _field(field: str) -> tuple[str, Any]:
 @click.option("--json", "as_json", is_flag=True, help="As tools/list gives them.")
 @click.option("--tokens", is_flag=True, help="What listing them costs a context window.")
 def tools(as_json: bool, tokens: bool) -> None:
-    """List the tools, by group."""
+    """List the tools, by group; those that CONTEXTD_TOOLSETS leaves out, too, for they answer."""
     from contextd.plugins import load_extensions
+    from contextd.settings import load_settings
     from contextd.tools.declaration import Registry
 
-    registry = Registry(tuple(load_extensions().tools))
+    settings = load_settings()
+    registry = Registry(tuple(load_extensions(settings.plugins).tools), settings.toolsets)
     if as_json or tokens:
         from contextd.adapters.tokens import O200kCounter
 
-        listed = {tool.name: json.dumps(tool.listing, separators=(",", ":")) for tool in registry}
+        listed = {tool.name: json.dumps(tool.listing, separators=(",", ":")) for tool in registry.listed}
         if as_json:
             click.echo(f"[{','.join(listed.values())}]")
             return

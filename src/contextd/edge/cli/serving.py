@@ -12,7 +12,7 @@ def serve(host: str | None, port: int | None, toolsets: str | None) -> None:
     from contextd.edge.cli.start import run, start
     from contextd.edge.daemon import serve_http
 
-    house = start({"http_host": host, "http_port": port, "toolsets": _split(toolsets)})
+    house = start({"http_host": host, "http_port": port, "toolsets": toolsets})
 
     def announce(address: str) -> None:
         click.echo(f"contextd is listening on {click.style(address, bold=True)}", err=True)
@@ -33,8 +33,4 @@ def mcp(toolsets: str | None) -> None:
     from contextd.edge.cli.start import run, start
     from contextd.edge.daemon import serve_stdio
 
-    run(serve_stdio(start({"toolsets": _split(toolsets)})))
-
-
-def _split(names: str | None) -> tuple[str, ...] | None:
-    return tuple(name.strip() for name in names.split(",")) if names else None
+    run(serve_stdio(start({"toolsets": toolsets})))

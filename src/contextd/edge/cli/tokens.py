@@ -34,7 +34,10 @@ def create(name: str, projects: tuple[str, ...]) -> None:
 @token.command(name="list")
 def list_tokens() -> None:
     """List the tokens by name; their secrets are not kept."""
-    for known in _vault():
+    tokens = list(_vault())
+    if not tokens:
+        click.echo("there are no tokens: 'contextd token create --name NAME' makes one", err=True)
+    for known in tokens:
         scope = ", ".join(known.projects) if known.projects else "every project"
         click.echo(f"{known.name:20s} {known.created_at:%Y-%m-%d %H:%M}  {scope}")
 
