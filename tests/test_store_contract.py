@@ -33,7 +33,7 @@ from hypothesis.stateful import (
 
 from contextd.adapters.qdrant import QdrantStore
 from contextd.adapters.sqlite import SqliteStore
-from contextd.domain.errors import Misconfigured, StoreUnavailable
+from contextd.domain.errors import EmbedderUnavailable, Misconfigured, StoreUnavailable
 from contextd.domain.ports import Store
 from contextd.domain.records import (
     SHARED,
@@ -732,6 +732,28 @@ async def test_a_record_without_words_needs_no_vector(store: Store) -> None:
 
 async def test_an_empty_store_has_nothing_to_embed(store: Store) -> None:
     assert await store.unembedded("test", 10) == []
+
+
+async def test_a_vector_that_comes_later_gives_what_one_that_is_there_gives(store: Store) -> None:
+    await store.put([Entry(note("near"), AHEAD), Entry(note("worded", "walrus"), leaning(0.1))])
+    query = Query("walrus", EVERYWHERE, 50)
+
+    async def made(embedding: Embedding | None) -> Embedding | None:
+        await asyncio.sleep(0)
+        return embedding
+
+    assert await store.search(query, made(AHEAD)) == await store.search(replace(query, embedding=AHEAD))
+    assert await store.search(query, made(None)) == await store.search(query)
+
+
+async def test_a_vector_that_fails_ends_the_search_and_not_the_store(store: Store) -> None:
+    async def failing() -> Embedding | None:
+        raise EmbedderUnavailable("it is away")
+
+    await store.put(entries(note("a", "walrus")))
+    with pytest.raises(EmbedderUnavailable):
+        await store.search(Query("walrus", EVERYWHERE, 50), failing())
+    assert await found(store, "walrus") == ["a"]
 
 
 async def test_an_attached_vector_is_searched_and_no_longer_lacking(store: Store) -> None:

@@ -1,6 +1,6 @@
 """What the house needs from outside, as small protocols. Adapters fill them; tests may too."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,6 +8,7 @@ from typing import Protocol
 
 from contextd.domain.records import (
     Drawer,
+    Embedding,
     Entry,
     Filter,
     Hit,
@@ -46,8 +47,11 @@ class Store(Protocol):
     async def page(self, filter: Filter, order: Order, offset: int, limit: int) -> Page:
         """Newest first by `order`, then by id."""
 
-    async def search(self, query: Query) -> list[Hit]:
-        """Best first. Vectors of another model than the query's are not compared."""
+    async def search(self, query: Query, coming: Awaitable[Embedding | None] | None = None) -> list[Hit]:
+        """Best first. Vectors of another model than the query's are not compared.
+
+        `coming` is the query's vector while it is being made: what needs none can be done meanwhile.
+        """
 
     async def unembedded(self, model: str, limit: int) -> list[Record]:
         """Records with words and no vector of this model, oldest first."""

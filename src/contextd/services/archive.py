@@ -128,9 +128,16 @@ class Archive:
     ) -> list[Hit]:
         filter = Filter(kinds=kinds, projects=self._scope(caller, place), tags=tuple(tags))
         clean = await _aside(len(text), lambda: self._scrubber.scrub(text).text)
-        embedding = await self._embeddings.query(clean, caller.tally)
-        with self._timed("search"):
-            return await self._store.search(Query(clean, filter, limit, embedding, fusion))
+        coming = asyncio.ensure_future(self._embeddings.query(clean, caller.tally))
+        try:
+            # A query that was asked before has its vector at once.
+            await asyncio.sleep(0)
+            known = coming.result() if coming.done() else None
+            query = Query(clean, filter, limit, known, fusion)
+            with self._timed("search"):
+                return await self._store.search(query, None if coming.done() else coming)
+        finally:
+            coming.cancel()
 
     # --- drawers ----------------------------------------------------------------------
 

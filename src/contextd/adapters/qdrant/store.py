@@ -1,6 +1,6 @@
 """The Store port on Qdrant."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
 from contextd.adapters.qdrant.points import (
@@ -80,15 +80,14 @@ class QdrantStore:
         found = await self._records.read(filter.projects, points)
         return Page(tuple(to_record(found[point]) for point in points if point in found), total)
 
-    async def search(self, query: Query) -> list[Hit]:
+    async def search(self, query: Query, coming: Awaitable[Embedding | None] | None = None) -> list[Hit]:
+        embedding = query.embedding if coming is None else await coming
         if query.limit < 1:
             return []
         found = await self._records.search(
-            query.filter, query_weights(query.text), query.embedding, query.fusion, query.limit
+            query.filter, query_weights(query.text), embedding, query.fusion, query.limit
         )
-        return [
-            Hit(to_record(hit.payload), hit.score, _distance(hit.vector, query.embedding)) for hit in found
-        ]
+        return [Hit(to_record(hit.payload), hit.score, _distance(hit.vector, embedding)) for hit in found]
 
     async def unembedded(self, model: str, limit: int) -> list[Record]:
         if limit < 1:

@@ -1,8 +1,10 @@
 """The Store port on SQLite files: `shared.db`, and `projects/<key>.db` for each project."""
 
+import asyncio
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Final
@@ -18,6 +20,7 @@ from contextd.domain.ranking import fuse
 from contextd.domain.records import (
     SHARED,
     Drawer,
+    Embedding,
     Entry,
     Filter,
     Hit,
@@ -172,42 +175,53 @@ class SqliteStore:
             found = found[offset : offset + limit]
         return Page(tuple(found), total)
 
-    async def search(self, query: Query) -> list[Hit]:
-        return await self._readers.run(lambda: self._search(query))
+    async def search(self, query: Query, coming: Awaitable[Embedding | None] | None = None) -> list[Hit]:
+        if coming is None:
+            return await self._readers.run(lambda: self._fused(query, self._by_words(query)))
+        words = asyncio.ensure_future(self._readers.run(lambda: self._by_words(query)))
+        try:
+            whole = replace(query, embedding=await coming)
+        finally:
+            # Also when the vector fails or nobody waits any more: the thread reads on in any case.
+            worded = await words
+        return await self._readers.run(lambda: self._fused(whole, worded))
 
-    def _search(self, query: Query) -> list[Hit]:
-        """One way and one drawer after another: side by side in threads was measured, and is no quicker."""
-        depth = max(_DEPTH, query.limit)
-        worded: list[tuple[float, Place]] = []
-        near: list[tuple[float, Place]] = []
-        for key, path in self._files(query.filter):
-            with self._readers.connection(path) as connection:
-                worded += [(rank, (key, seq)) for seq, rank in by_words(connection, query, depth)]
-                near += [
-                    (-cosine, (key, seq)) for seq, cosine in self._nearest(connection, key, query, depth)
-                ]
-        fused = fuse(
-            [place for _, place in sorted(worded)[:depth]],
-            [place for _, place in sorted(near)[:depth]],
-            query.fusion,
-        )
+    def _fused(self, query: Query, worded: list[Place]) -> list[Hit]:
+        fused = fuse(worded, self._by_vector(query), query.fusion)
         return self._hits(fused[: query.limit], query)
 
-    def _nearest(
-        self, connection: sqlite3.Connection, key: str, query: Query, depth: int
-    ) -> list[tuple[int, float]]:
+    def _by_words(self, query: Query) -> list[Place]:
+        depth = max(_DEPTH, query.limit)
+        found: list[tuple[float, Place]] = []
+        for key, path in self._files(query.filter):
+            with self._readers.connection(path) as connection:
+                found += [(rank, (key, seq)) for seq, rank in by_words(connection, query, depth)]
+        return [place for _, place in sorted(found)[:depth]]
+
+    def _by_vector(self, query: Query) -> list[Place]:
         if query.embedding is None:
             return []
+        depth = max(_DEPTH, query.limit)
+        found: list[tuple[float, Place]] = []
+        for key, path in self._files(query.filter):
+            with self._readers.connection(path) as connection:
+                near = self._nearest(connection, key, query, query.embedding, depth)
+                found += [(-cosine, (key, seq)) for seq, cosine in near]
+        return [place for _, place in sorted(found)[:depth]]
+
+    def _nearest(
+        self, connection: sqlite3.Connection, key: str, query: Query, embedding: Embedding, depth: int
+    ) -> list[tuple[int, float]]:
         allowed: set[int] | None = None
         wanted = query.filter
         if wanted.tags or wanted.since or wanted.until:
             condition, values = rows.where(wanted)
             found = connection.execute(f"SELECT seq FROM records WHERE {condition}", values)
             allowed = {int(seq) for (seq,) in found}
-        index = self._indexes.of(key, query.embedding.model)
+        index = self._indexes.of(key, embedding.model)
         with index.lock:
             index.follow(connection)
-            return index.scan(query.embedding.vector, wanted.kinds, allowed, depth)
+            return index.scan(embedding.vector, wanted.kinds, allowed, depth)
 
     def _hits(self, fused: Sequence[tuple[Place, float]], query: Query) -> list[Hit]:
         records: dict[Place, Record] = {}
