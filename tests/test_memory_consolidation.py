@@ -50,18 +50,6 @@ LINTER = {
 }
 
 
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    settings = Settings(data_dir=tmp_path, rate_limit=RateLimit(on=False))
-    async with open_house(build(settings)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def pipeline(house: House) -> CallPipeline:
-    return pipeline_of(house)
-
-
 async def call(pipeline: CallPipeline, name: str, /, **arguments: Any) -> dict[str, Any]:
     return (await pipeline.call(name, arguments, CALLER)).data
 

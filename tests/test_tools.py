@@ -1,9 +1,7 @@
 """The tools in process: the same pipeline as every door, on a real store and the shipped model."""
 
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +9,8 @@ import pytest
 from contextd.domain.callers import Caller
 from contextd.domain.errors import Draining, Fault, Forbidden, NotFound, StoreUnavailable
 from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
 from contextd.services.health import Health
-from contextd.settings import RateLimit, Settings
-from contextd.wiring import House, build, open_house
+from contextd.wiring import House
 
 pytestmark = pytest.mark.anyio
 HERE = Caller(session="tests")
@@ -32,18 +28,6 @@ class Clock:
 
     def monotonic(self) -> float:
         return self.elapsed
-
-
-@pytest.fixture
-async def house(tmp_path: Path) -> AsyncIterator[House]:
-    settings = Settings(data_dir=tmp_path, rate_limit=RateLimit(on=False))
-    async with open_house(build(settings)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def pipeline(house: House) -> CallPipeline:
-    return pipeline_of(house)
 
 
 async def call(pipeline: CallPipeline, name: str, /, **arguments: Any) -> dict[str, Any]:

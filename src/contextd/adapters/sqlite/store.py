@@ -224,13 +224,17 @@ class SqliteStore:
             return index.scan(embedding.vector, wanted.kinds, allowed, depth)
 
     def _hits(self, fused: Sequence[tuple[Place, float]], query: Query) -> list[Hit]:
+        """What still matches: a row that was found a moment ago may hold another record in an older file,
+        whose rows were used again."""
+        condition, values = rows.where(query.filter)
         records: dict[Place, Record] = {}
         for key in {key for (key, _), _ in fused}:
             seqs = [seq for (drawer, seq), _ in fused if drawer == key]
             with self._readers.connection(self._file(Project(key, ""))) as connection:
                 found = connection.execute(
-                    f"SELECT {rows.COLUMNS}, seq FROM records WHERE seq IN ({', '.join('?' * len(seqs))})",
-                    seqs,
+                    f"SELECT {rows.COLUMNS}, seq FROM records"
+                    f" WHERE seq IN ({', '.join('?' * len(seqs))}) AND {condition}",
+                    [*seqs, *values],
                 ).fetchall()
                 project = owner(connection, key)
                 records.update({(key, int(row[-1])): rows.to_record(row[:-1], project) for row in found})
