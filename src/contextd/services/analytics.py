@@ -109,6 +109,7 @@ class Analytics:
         self._rates = rates
         self._schema_tokens = schema_tokens
         self._waiting: list[Event] = []
+        self._flushing = asyncio.Lock()
         self._lost = 0
 
     def record(self, event: Event) -> None:
@@ -120,14 +121,16 @@ class Analytics:
 
     async def flush(self) -> None:
         """Write what is waiting, so that a reader sees every call that has ended."""
-        events, self._waiting = self._waiting, []
-        if not events:
-            return
-        try:
-            await self._log.append(events)
-        except StoreUnavailable as fault:
-            self._waiting = events + self._waiting
-            logger.warning("analytics wait: %s", fault.problem)
+        # One at a time: what another flush has taken is not written yet while that one waits.
+        async with self._flushing:
+            events, self._waiting = self._waiting, []
+            if not events:
+                return
+            try:
+                await self._log.append(events)
+            except StoreUnavailable as fault:
+                self._waiting = events + self._waiting
+                logger.warning("analytics wait: %s", fault.problem)
         if self._lost:
             logger.warning("%d analytics events were dropped", self._lost)
             self._lost = 0
