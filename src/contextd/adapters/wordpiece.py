@@ -1,4 +1,4 @@
-"""WordPiece in plain Python: words into the ids of a BERT vocabulary.
+"""WordPiece in plain Python: words into the ids of a vocabulary.
 
 The `tokenizers` library does the same and is the oracle of the tests. It is not used at run time
 because it brings a client of a model hub, and ten packages more, into a product that works offline.
@@ -14,7 +14,7 @@ from typing import Final
 from contextd.domain.words import split_words
 
 _LONGEST_WORD: Final = 100
-"""In characters. The vocabulary was made with this bound: a longer word is unknown."""
+"""In characters. BERT's vocabulary was made with this bound: a longer word is unknown."""
 
 _CACHED_WORDS: Final = 32_768
 _RUNS: Final = re.compile(r"\S+")
@@ -27,13 +27,51 @@ _IDEOGRAPHS: Final = re.compile(
 )
 
 
+class Vocabulary:
+    """Greedy: a word is cut into the longest known pieces, from the left."""
+
+    def __init__(self, pieces: Sequence[str], longest_word: int) -> None:
+        """A piece's id is its place. A word of more characters than `longest_word` is unknown."""
+        self._ids = {piece: id for id, piece in enumerate(pieces)}
+        self._longest_piece = max(map(len, pieces))
+        self._longest_word = longest_word
+
+    def id_of(self, piece: str) -> int:
+        return self._ids[piece]
+
+    def cut(self, word: str) -> tuple[int, ...] | None:
+        """None for an unknown word: one that cannot be cut whole."""
+        if len(word) > self._longest_word:
+            return None
+        whole = self._ids.get(word)
+        if whole is not None:  # as most words are
+            return (whole,)
+        ids: list[int] = []
+        start = 0
+        while start < len(word):
+            found = self._longest_at(word, start)
+            if found is None:
+                return None
+            id, start = found
+            ids.append(id)
+        return tuple(ids)
+
+    def _longest_at(self, word: str, start: int) -> tuple[int, int] | None:
+        """The id of the longest piece that begins here, and where it ends."""
+        prefix = "##" if start else ""
+        for end in range(min(len(word), start + self._longest_piece), start, -1):
+            id = self._ids.get(prefix + word[start:end])
+            if id is not None:
+                return id, end
+        return None
+
+
 class WordPiece:
-    """Greedy: each word is cut into the longest known pieces, from the left."""
+    """As BERT has it: accents go, an unknown word leaves a mark, and two marks enclose the text."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
-        self._ids = {piece: id for id, piece in enumerate(vocabulary)}
-        self._unknown, self._begin, self._end = (self._ids[mark] for mark in ("[UNK]", "[CLS]", "[SEP]"))
-        self._longest_piece = max(map(len, vocabulary))
+        self._vocabulary = Vocabulary(vocabulary, _LONGEST_WORD)
+        self._unknown, self._begin, self._end = map(self._vocabulary.id_of, ("[UNK]", "[CLS]", "[SEP]"))
         self._remembered = lru_cache(_CACHED_WORDS)(self._cut)
 
     def encode(self, text: str, limit: int) -> list[int]:
@@ -52,31 +90,8 @@ class WordPiece:
                 yield from self._remembered(word) if len(word) <= _LONGEST_WORD else self._cut(word)
 
     def _cut(self, word: str) -> tuple[int, ...]:
-        if word.isascii():
-            return self._cut_plain(word)
-        return tuple(id for part in _plain(word) for id in self._cut_plain(part))
-
-    def _cut_plain(self, word: str) -> tuple[int, ...]:
-        if len(word) > _LONGEST_WORD:
-            return (self._unknown,)
-        ids: list[int] = []
-        start = 0
-        while start < len(word):
-            found = self._longest_at(word, start)
-            if found is None:
-                return (self._unknown,)
-            id, start = found
-            ids.append(id)
-        return tuple(ids)
-
-    def _longest_at(self, word: str, start: int) -> tuple[int, int] | None:
-        """The id of the longest piece that begins here, and where it ends."""
-        prefix = "##" if start else ""
-        for end in range(min(len(word), start + self._longest_piece), start, -1):
-            id = self._ids.get(prefix + word[start:end])
-            if id is not None:
-                return id, end
-        return None
+        parts = [word] if word.isascii() else _plain(word)
+        return tuple(id for part in parts for id in self._vocabulary.cut(part) or (self._unknown,))
 
 
 def _plain(word: str) -> list[str]:
