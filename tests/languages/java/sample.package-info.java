@@ -1,0 +1,3 @@
+/** Orders of a shop. */
+@NullMarked
+package com.example.shop.orders;
