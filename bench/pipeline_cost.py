@@ -9,7 +9,7 @@ from typing import Final
 from contextd.domain.callers import Caller
 from contextd.domain.ports import Scrubbed
 from contextd.domain.records import Json
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import pipeline_of
 from contextd.settings import load_settings
 from contextd.wiring import House, build
 from echo_plugin import Nobody, Said, echo
@@ -25,7 +25,7 @@ Call = Callable[[], Awaitable[object]]
 
 
 class Unscrubbed:
-    def scrub(self, text: str) -> Scrubbed:
+    def scrub(self, text: str, *, keep_lines: bool = False) -> Scrubbed:
         return Scrubbed(text, {})
 
     def scrub_json(self, value: Json) -> tuple[Json, Mapping[str, int]]:

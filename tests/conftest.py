@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.settings import RateLimit, Settings
 from contextd.wiring import House, build, open_house
 from running import Daemon, running_daemon

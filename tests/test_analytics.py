@@ -16,8 +16,7 @@ from contextd.adapters.tokens import O200kCounter
 from contextd.domain.callers import Caller, Principal
 from contextd.domain.errors import BadFormat, Forbidden, Invalid, OutOfRange
 from contextd.domain.ports import Event, Outcome, Usage
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.services.analytics import Tokens
 from contextd.services.projects import project_at
 from contextd.settings import RateLimit, Settings

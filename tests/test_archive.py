@@ -15,8 +15,7 @@ from contextd.domain.callers import Caller
 from contextd.domain.errors import EmbedderUnavailable, Fault
 from contextd.domain.ports import Scrubbed
 from contextd.domain.records import SHARED, Fusion, Json, Purpose, Record, Vector
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.plugins import load_extensions
 from contextd.services.archive import Archive
 from contextd.settings import RateLimit, Settings
@@ -187,7 +186,7 @@ class Watched:
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
 
-    def scrub(self, text: str) -> Scrubbed:
+    def scrub(self, text: str, *, keep_lines: bool = False) -> Scrubbed:
         self.threads.append(threading.current_thread())
         return Scrubbed(text, {})
 

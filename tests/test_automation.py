@@ -1,6 +1,7 @@
 """The HTTP face for automations, the older paths, and the daemon's own pages."""
 
 import re
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -22,13 +23,27 @@ def test_an_answer_is_the_envelope(daemon: Daemon) -> None:
 
 
 @pytest.mark.parametrize("name", TOOLS)
-def test_every_example_of_every_tool_works_and_fits_its_schema(daemon: Daemon, name: str) -> None:
+def test_every_example_of_every_tool_works_and_fits_its_schema(
+    daemon: Daemon, name: str, tmp_path: Path
+) -> None:
     schema = Draft202012Validator(dict(TOOLS[name].output_schema))
     for example in TOOLS[name].examples:
         Draft202012Validator(dict(TOOLS[name].input_schema)).validate(dict(example.arguments))
-        answer = daemon.tool(name, **example.arguments)
+        arguments = dict(example.arguments)
+        if TOOLS[name].toolset == "code":
+            # Code is read from the disk, so that the project of the examples must be there.
+            arguments["path"] = indexed_project(daemon, tmp_path)
+        answer = daemon.tool(name, **arguments)
         assert answer.status_code == 200, answer.text
         schema.validate(answer.json()["data"] | {"tokens_used": 1})
+
+
+def indexed_project(daemon: Daemon, folder: Path) -> str:
+    (folder / "cart.go").write_text(
+        "package shop\n\ntype Cart struct{}\n\nfunc (c *Cart) Total() int { return 1 }\n"
+    )
+    assert daemon.tool("index_codebase", path=str(folder)).status_code == 200
+    return str(folder)
 
 
 def test_errors_are_the_body_with_its_status(daemon: Daemon) -> None:

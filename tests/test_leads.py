@@ -10,8 +10,7 @@ import pytest
 
 from contextd.domain.callers import Caller
 from contextd.domain.fingerprints import read_error
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.services.error_languages import is_foreign, languages_of
 from contextd.services.hypotheses import Hypothesis, Lead, Remedy
 from contextd.services.leads import Circumstances, Findings, leads_from

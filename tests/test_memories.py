@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from contextd.domain.callers import Caller, Principal
 from contextd.domain.confidence import DISTILLED, ON_PURPOSE, confidence
 from contextd.domain.errors import BadFormat, Fault, Forbidden, NotFound, NotWorthKeeping
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.services.memory_quality import refuse_junk
 from contextd.services.memory_records import quoted
 from contextd.services.projects import project_at

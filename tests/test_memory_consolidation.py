@@ -15,8 +15,7 @@ from contextd.adapters.sqlite import SqliteOutcomeLog
 from contextd.domain.callers import Caller
 from contextd.domain.limits import MAX_MEMORY_CONTENT_LENGTH
 from contextd.domain.records import Project, Record
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.services import memory_consolidation as consolidation
 from contextd.services.anchors import Anchor
 from contextd.services.archive import Archive

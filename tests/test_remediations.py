@@ -16,8 +16,7 @@ from contextd.domain.errors import Conflict, Invalid
 from contextd.domain.ids import drawer_of
 from contextd.domain.ports import Outcome
 from contextd.domain.records import SHARED, Entry, Record
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.services.archive import Archive
 from contextd.services.projects import project_at
 from contextd.services.remediations import Draft, Remediations

@@ -20,8 +20,7 @@ from contextd.domain.callers import Caller, Principal
 from contextd.domain.errors import BadLength, Conflict, NotFound, RateLimited
 from contextd.domain.records import SHARED, Entry
 from contextd.domain.versions import Version
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.edge.mcp_library import Library
 from contextd.plugins import Extensions, load_extensions
 from contextd.settings import RateLimit, Settings

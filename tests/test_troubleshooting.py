@@ -25,8 +25,7 @@ from contextd.domain.errors import (
 from contextd.domain.fingerprints import read_error
 from contextd.domain.ports import Usage
 from contextd.domain.records import SHARED, Entry, Filter, Record
-from contextd.edge.call_pipeline import CallPipeline
-from contextd.edge.daemon import pipeline_of
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.plugins import load_extensions
 from contextd.services import diagnosis_sessions
 from contextd.services.diagnostics import BY_ECOSYSTEM, checks_for

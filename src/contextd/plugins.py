@@ -14,17 +14,22 @@ from typing import Final
 from contextd.adapters.sqlite import SqliteStore
 from contextd.domain.errors import Misconfigured
 from contextd.domain.ports import Embedder, Store
+from contextd.languages.language import Language
 from contextd.scrubbing.rules import RULES, Rule
 from contextd.services.patterns import Pattern
 from contextd.settings import Settings
 from contextd.tools import (
     analytics,
     checkpoints,
+    code_index,
+    code_search,
+    code_status,
     collections,
     memories,
     remediations,
     skills,
     status,
+    symbols,
     troubleshooting,
 )
 from contextd.tools.declaration import AnyTool
@@ -46,6 +51,7 @@ class Extensions:
     embedders: dict[str, EmbedderFactory] = field(default_factory=dict)
     scrub_rules: list[Rule] = field(default_factory=list)
     patterns: list[Pattern] = field(default_factory=list)
+    languages: list[Language] = field(default_factory=list)
 
 
 def load_extensions(modules: tuple[str, ...] = ()) -> Extensions:
@@ -69,6 +75,10 @@ def _built_in() -> Extensions:
         tools=[
             *analytics.TOOLS,
             *checkpoints.TOOLS,
+            *code_index.TOOLS,
+            *code_search.TOOLS,
+            *code_status.TOOLS,
+            *symbols.TOOLS,
             *collections.TOOLS,
             *memories.TOOLS,
             *remediations.TOOLS,

@@ -8,22 +8,38 @@ from typing import Final
 
 from contextd import __version__
 from contextd.adapters.clock import SystemClock
+from contextd.adapters.index_locks import FileIndexLocks
 from contextd.adapters.secret_key import kept_key
-from contextd.adapters.sqlite import SqliteEventLog, SqliteOutcomeLog
+from contextd.adapters.source_reader import LocalSourceReader
+from contextd.adapters.sqlite import SqliteCodeStore, SqliteEventLog, SqliteOutcomeLog
 from contextd.adapters.telemetry import ObservedTelemetry, make_telemetry
 from contextd.adapters.token_vault import TokenFile
 from contextd.adapters.tokens import O200kCounter
+from contextd.adapters.watcher import FolderWatcher
 from contextd.domain.errors import Misconfigured
 from contextd.domain.limits import Allowance
-from contextd.domain.ports import Clock, LanguageModel, Scrubber, Store, TokenCounter, TokenVault
+from contextd.domain.ports import (
+    Clock,
+    LanguageModel,
+    Scrubber,
+    Store,
+    Telemetry,
+    TokenCounter,
+    TokenVault,
+)
 from contextd.domain.records import Content
 from contextd.plugins import Extensions, load_extensions
 from contextd.scrubbing.scrubber import SecretScrubber
 from contextd.services.analytics import Analytics, Rates
 from contextd.services.archive import Archive
 from contextd.services.checkpoints import Checkpoints
+from contextd.services.closer_reading import CloserReader
+from contextd.services.code_index import CodeIndex
+from contextd.services.code_search import CodeSearch
+from contextd.services.code_status import CodeStatuses
 from contextd.services.collections import Collections
 from contextd.services.embedding import Embeddings
+from contextd.services.file_finding import FileFinding
 from contextd.services.health import Health
 from contextd.services.memories import Memories
 from contextd.services.pattern_library import PatternLibrary
@@ -31,11 +47,28 @@ from contextd.services.patterns import PatternPack
 from contextd.services.remediations import Remediations
 from contextd.services.second_opinion import SecondOpinion
 from contextd.services.skills import Skills
+from contextd.services.symbols import Symbols
 from contextd.services.troubleshooting import Troubleshooting
+from contextd.services.used_trees import UsedTrees
+from contextd.services.watching import Watching
 from contextd.settings import Settings
 from contextd.tools.declaration import Registry
 
 CONTENTS: Final[tuple[Content, ...]] = ("text", "code")
+
+
+@dataclass(frozen=True)
+class CodeRoom:
+    """Everything about code: one index, and what keeps it fresh."""
+
+    store: SqliteCodeStore
+    reader: LocalSourceReader
+    index: CodeIndex
+    search: CodeSearch
+    statuses: CodeStatuses
+    symbols: Symbols
+    watching: Watching
+    closer: CloserReader
 
 
 @dataclass(frozen=True)
@@ -53,6 +86,7 @@ class House:
     analytics: Analytics
     embeddings: Embeddings
     language_model: LanguageModel | None
+    code: CodeRoom
     store: Store
     scrubber: Scrubber
     tokens: TokenCounter
@@ -74,8 +108,9 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
     embeddings = Embeddings(dict.fromkeys(CONTENTS, embedder), telemetry, clock)
     archive = Archive(store, embeddings, scrubber, telemetry, clock)
     registry = Registry(tuple(extensions.tools), settings.toolsets)
-    checkpoints = Checkpoints(archive)
-    collections = Collections(archive)
+    code = _code_room(settings, extensions, embeddings, scrubber, telemetry, clock)
+    checkpoints = Checkpoints(archive, FileFinding(code.store, code.search))
+    collections = Collections(archive, code.index)
     health = Health(store, embeddings, clock, __version__, lambda: len(registry))
     tokens = O200kCounter()
     outcomes = SqliteOutcomeLog(settings.data_dir)
@@ -102,11 +137,15 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
         services={
             Analytics: analytics,
             Checkpoints: checkpoints,
+            CodeIndex: code.index,
+            CodeSearch: code.search,
+            CodeStatuses: code.statuses,
             Collections: collections,
             Health: health,
             Memories: memories,
             Remediations: remediations,
             Skills: skills,
+            Symbols: code.symbols,
             Troubleshooting: troubleshooting,
             **extensions.services,
         },
@@ -118,6 +157,7 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
         analytics=analytics,
         embeddings=embeddings,
         language_model=language_model,
+        code=code,
         store=store,
         scrubber=scrubber,
         tokens=tokens,
@@ -129,12 +169,15 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
 
 
 @asynccontextmanager
-async def open_house(house: House) -> AsyncIterator[House]:
-    """Run what works in the background, and close everything in order."""
-    background = [
-        asyncio.create_task(house.embeddings.catch_up(house.store), name="catch-up"),
-        asyncio.create_task(house.analytics.keep_flushing(), name="analytics"),
-    ]
+async def open_house(house: House, *, follows: bool = True) -> AsyncIterator[House]:
+    """Run what works in the background, and close everything in order.
+
+    `follows` False leaves the files of indexed projects alone: for commands that answer and end.
+    """
+    work = [house.embeddings.catch_up(house.store), house.analytics.keep_flushing()]
+    if follows:
+        work += [house.code.watching.run(), house.code.closer.run()]
+    background = [asyncio.create_task(each) for each in work]
     try:
         yield house
     finally:
@@ -145,8 +188,36 @@ async def open_house(house: House) -> AsyncIterator[House]:
         await house.embeddings.close()
         if house.language_model is not None:
             await house.language_model.close()
+        await house.code.store.close()
+        await house.code.reader.close()
         await house.store.close()
         await asyncio.to_thread(house.telemetry.close, 2.0)
+
+
+def _code_room(
+    settings: Settings,
+    extensions: Extensions,
+    embeddings: Embeddings,
+    scrubber: Scrubber,
+    telemetry: Telemetry,
+    clock: Clock,
+) -> CodeRoom:
+    reader = LocalSourceReader(extensions.languages)
+    store = SqliteCodeStore(settings.data_dir, reader.recipe)
+    locks = FileIndexLocks(settings.data_dir)
+    used = UsedTrees(clock)
+    index = CodeIndex(store, reader, scrubber, locks, used, telemetry, clock)
+    watching = Watching(index, FolderWatcher(), used, clock)
+    return CodeRoom(
+        store=store,
+        reader=reader,
+        index=index,
+        search=CodeSearch(store, index, reader, embeddings, scrubber, used),
+        statuses=CodeStatuses(store, index, reader),
+        symbols=Symbols(store, watching),
+        watching=watching,
+        closer=CloserReader(store, embeddings, locks, used, clock),
+    )
 
 
 def _language_model(settings: Settings, tokens: TokenCounter, clock: Clock) -> LanguageModel | None:

@@ -83,6 +83,7 @@ INSTRUMENTS: tuple[Instrument, ...] = (
         ("result",),
     ),
     Instrument("contextd_secrets_redacted_total", "counter", "Secrets redacted, by rule.", ("rule",)),
+    Instrument("contextd_files_indexed_total", "counter", "Files taken into code indexes."),
 )
 
 

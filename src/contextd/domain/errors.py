@@ -153,6 +153,22 @@ class UnknownTool(Fault):
         super().__init__("unknown tool")
 
 
+class NotAProject(Fault):
+    id = "IDX_001"
+    category = "not_found"
+    hint = "give the folder of a project: it must hold go.mod or a source file of a supported language"
+
+
+class NotIndexed(Fault):
+    id = "IDX_003"
+    category = "not_found"
+    hint = "run index_codebase on it first"
+
+    def __init__(self) -> None:
+        reason = "Project not indexed. Run index_codebase first."
+        super().__init__("the project is not indexed", None, {"reason": reason})
+
+
 # --- the caller and its allowance -----------------------------------------------------
 
 
@@ -220,6 +236,14 @@ class Conflict(Fault):
     id = "REC_002"
     category = "conflict"
     hint = "read the current state, then try again"
+
+
+class IndexingInProgress(Conflict):
+    id = "IDX_002"
+    hint = "wait until it is done: get_status says when, and searches answer from the index as it was"
+
+    def __init__(self) -> None:
+        super().__init__("the project is being indexed already")
 
 
 class Unavailable(Fault):

@@ -98,7 +98,8 @@ class Scrubbed:
 
 
 class Scrubber(Protocol):
-    def scrub(self, text: str) -> Scrubbed: ...
+    def scrub(self, text: str, *, keep_lines: bool = False) -> Scrubbed:
+        """`keep_lines` leaves every line where it was: a secret of several leaves as many behind."""
 
     def scrub_json(self, value: Json) -> tuple[Json, Mapping[str, int]]:
         """The same value with every string (keys too) scrubbed; the same object when clean."""

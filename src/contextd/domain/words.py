@@ -16,6 +16,15 @@ def split_words(text: str) -> list[str]:
     return [part.lower() for part in _PARTS.findall(text)]
 
 
+def stem(word: str) -> str:
+    """Roughly, a word without the endings of English: `parses`, `parsed` and `parsing` meet."""
+    for ending, least in (("ing", 6), ("ies", 5), ("ed", 5), ("es", 5), ("s", 4)):
+        if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
+            word = word[: -len(ending)] + ("y" if ending == "ies" else "")
+            break
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
 def index_words(text: str) -> str:
     """What the keyword index holds: each word's parts, and the whole identifier when it has several."""
     words: list[str] = []

@@ -20,6 +20,7 @@ from contextd.domain.records import Json
 from contextd.services.analytics import Analytics
 from contextd.tools.declaration import AnyTool, Registry
 from contextd.tools.validation import parse
+from contextd.wiring import House
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +109,9 @@ class CallPipeline:
             tokens, outcome = answer.tokens_used, "ok"
         except (RateLimited, Invalid, Forbidden) as fault:
             outcome, ran = fault.id, False
+            if isinstance(fault, Invalid) and tool.toolset == "code":
+                # The code tools have always said it in these words, too.
+                fault.details |= {"param": fault.field, "reason": fault.error}
             raise
         except Fault as fault:
             outcome = fault.id
@@ -181,3 +185,16 @@ class CallPipeline:
             async with asyncio.timeout(0.5):
                 await asyncio.gather(*late, return_exceptions=True)
         return len(late)
+
+
+def pipeline_of(house: House) -> CallPipeline:
+    return CallPipeline(
+        house.registry,
+        house.services,
+        house.allowance,
+        house.scrubber,
+        house.tokens,
+        house.analytics,
+        house.telemetry,
+        house.clock,
+    )

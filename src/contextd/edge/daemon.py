@@ -15,7 +15,7 @@ import uvicorn
 from mcp.server.stdio import stdio_server
 
 from contextd.domain.errors import Misconfigured
-from contextd.edge.call_pipeline import CallPipeline
+from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.edge.http_app import HttpApp
 from contextd.edge.mcp_library import Library
 from contextd.edge.mcp_server import McpFace
@@ -31,19 +31,6 @@ _WRITE_ANSWERS_S: Final = 1.0
 """At the most: as soon as none is left to write, it goes on."""
 _CLOSE_CONNECTIONS_S: Final = 1
 _FLUSH_S: Final = 2.0
-
-
-def pipeline_of(house: House) -> CallPipeline:
-    return CallPipeline(
-        house.registry,
-        house.services,
-        house.allowance,
-        house.scrubber,
-        house.tokens,
-        house.analytics,
-        house.telemetry,
-        house.clock,
-    )
 
 
 class _Server(uvicorn.Server):

@@ -4,7 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from contextd.domain.errors import Category, EmptyQuery, Fault, Gone, TooLarge, WrongHost, WrongMethod
+from contextd.domain.errors import (
+    Category,
+    EmptyQuery,
+    Fault,
+    Gone,
+    IndexingInProgress,
+    NotAProject,
+    NotIndexed,
+    TooLarge,
+    WrongHost,
+    WrongMethod,
+)
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -41,8 +52,11 @@ _BY_FAULT: Final[Mapping[type[Fault], Codes]] = {
     WrongHost: Codes(INTERNAL_ERROR, 421, "PERMISSION_DENIED", 1),
     WrongMethod: Codes(INVALID_REQUEST, 405, "INVALID_ARGUMENT", 2),
     Gone: Codes(INTERNAL_ERROR, 410, "NOT_FOUND", 1),
+    NotAProject: Codes(-32001, 404, "NOT_FOUND", 1),
+    IndexingInProgress: Codes(-32002, 409, "ABORTED", 1),
+    NotIndexed: Codes(-32003, 404, "FAILED_PRECONDITION", 1),
 }
-"""Faults whose code is not their category's. The code tools add theirs here."""
+"""Faults whose code is not their category's."""
 
 SPEAKS_TOOL_ERRORS_SINCE: Final = "2025-11-25"
 """From this version on a tool's fault is a result with `isError`; before, a JSON-RPC error."""

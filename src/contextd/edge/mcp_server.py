@@ -32,7 +32,8 @@ INSTRUCTIONS: Final = (
     "contextd keeps what a coding session must not lose. At the start, look for a checkpoint with"
     " checkpoint_search or checkpoint_list and resume it with checkpoint_restore. Save one with"
     " checkpoint_save when a step is done, before a risky change and at the end: what was decided,"
-    " what was run, what is next. Give project_path as the absolute path of the project."
+    " what was run, what is next. Give project_path as the absolute path of the project. To find code, run"
+    " index_codebase once, then search_code by words or by name; symbol_lookup says who calls what."
 )
 _AN_HOUR_MS: Final = 3_600_000
 _STRUCTURED_SINCE: Final = "2025-06-18"

@@ -35,12 +35,12 @@ class SecretScrubber:
         self._detector = Detector(rules)
         self._fields = FieldScrubber(self._scrubbed, self._suspects, self._key)
 
-    def scrub(self, text: str) -> Scrubbed:
+    def scrub(self, text: str, *, keep_lines: bool = False) -> Scrubbed:
         try:
             if not self._suspects(text):
                 return Scrubbed(text, _NOTHING)
             findings: Counter[str] = Counter()
-            return Scrubbed(self._scrubbed(text, findings), findings)
+            return Scrubbed(self._scrubbed(text, findings, keep_lines), findings)
         except Exception as error:  # noqa: BLE001 - a plugin's rule may raise anything
             raise _failure(error) from None
 
@@ -56,14 +56,14 @@ class SecretScrubber:
     def _suspects(self, text: str) -> bool:
         return self._detector.suspects(text) or hides(text)
 
-    def _scrubbed(self, text: str, findings: Counter[str]) -> str:
+    def _scrubbed(self, text: str, findings: Counter[str], keep_lines: bool = False) -> str:
         """Redacts until a look finds nothing more: a placeholder may uncover what stood beside a secret."""
         for _ in range(_MAX_ROUNDS):
             seen, found = self._look(text)
             if not found:
                 return text
             findings.update(finding.rule.name for finding in found)
-            text = self._redacted(seen, found)
+            text = self._redacted(seen, found, keep_lines)
         raise RuntimeError("redaction does not come to rest")
 
     def _look(self, text: str) -> tuple[str, list[Finding]]:
@@ -75,12 +75,14 @@ class SecretScrubber:
                 return cleaned, merged([*more, *_carried_over(text, found, cleaned, more)])
         return text, found
 
-    def _redacted(self, text: str, found: Iterable[Finding]) -> str:
+    def _redacted(self, text: str, found: Iterable[Finding], keep_lines: bool) -> str:
         parts: list[str] = []
         at = 0
         for finding in found:
             secret = text[finding.start : finding.end]
             parts += text[at : finding.start], placeholder(finding.rule.name, secret, self._key())
+            if keep_lines:
+                parts.append("\n" * secret.count("\n"))
             at = finding.end
         return "".join([*parts, text[at:]])
 

@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Protocol
 
 from contextd.domain.callers import Caller
 from contextd.domain.ids import new_id
@@ -11,12 +11,9 @@ from contextd.domain.records import Fusion, Hit, Json, Order, Page, Record
 from contextd.services.archive import Archive
 
 KIND: Final = "checkpoint"
-FILE_KIND: Final = "file"
-"""Files of an indexed repository: checkpoint_search finds them beside checkpoints."""
 
 Level = Literal["summary", "context", "full"]
 Source = Literal["checkpoints", "files"]
-_KINDS: Final[Mapping[Source, str]] = {"checkpoints": KIND, "files": FILE_KIND}
 
 FUSION: Final = Fusion()
 
@@ -40,9 +37,16 @@ class Saved:
     token_count: int
 
 
+class Files(Protocol):
+    """Files of indexed repositories, which checkpoint_search finds beside checkpoints."""
+
+    async def find(self, query: str, caller: Caller, project_path: str | None, limit: int) -> list[Hit]: ...
+
+
 class Checkpoints:
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, files: Files) -> None:
         self._archive = archive
+        self._files = files
 
     async def save(self, draft: Draft, caller: Caller) -> Saved:
         """Keep a checkpoint in its project. Raises Forbidden, StoreUnavailable."""
@@ -78,8 +82,14 @@ class Checkpoints:
         sources: Sequence[Source] = ("checkpoints", "files"),
     ) -> list[Hit]:
         """By meaning and by words, best first; within a project, or in all that the caller may read."""
-        kinds = tuple(_KINDS[source] for source in sources)
-        return await self._archive.search(caller, query, kinds, project_path, tags, limit, FUSION)
+        kept: list[Hit] = []
+        files: list[Hit] = []
+        if "checkpoints" in sources:
+            kept = await self._archive.search(caller, query, (KIND,), project_path, tags, limit, FUSION)
+        # Files have no tags, so that a search for some finds none of them.
+        if "files" in sources and not tags:
+            files = await self._files.find(query, caller, project_path, limit)
+        return _side_by_side(kept, files)[:limit] if kept and files else kept or files
 
     async def recent(
         self, caller: Caller, project_path: str | None, order: Order, offset: int, limit: int
@@ -89,6 +99,16 @@ class Checkpoints:
     async def restore(self, id: str, caller: Caller) -> Record:
         """Raises NotFound."""
         return await self._archive.fetch(caller, id, KIND, "checkpoint")
+
+
+def _side_by_side(kept: Sequence[Hit], files: Sequence[Hit]) -> list[Hit]:
+    """Two orders as one, by their ranks: scores of different things cannot be compared."""
+    ranked = [
+        replace(hit, score=(FUSION.k + 1) / (FUSION.k + rank))
+        for hits in (kept, files)
+        for rank, hit in enumerate(hits, start=1)
+    ]
+    return sorted(ranked, key=lambda hit: -hit.score)
 
 
 def _searched(draft: Draft) -> str:

@@ -92,7 +92,7 @@ class Embeddings:
         if not await store.unembedded("", 1):
             # Nothing is kept at all: no need to ask an endpoint for its dimension.
             return False
-        records = await store.unembedded(await self._space(), _CATCH_UP_BATCH)
+        records = await store.unembedded(await self.space(), _CATCH_UP_BATCH)
         if not records:
             return False
         embeddings = await self._embed([record.passage for record in records], "text", "document")
@@ -102,7 +102,11 @@ class Embeddings:
         logger.info("embedded %d records that had no vector of %s", len(records), self.model())
         return True
 
-    async def _space(self) -> str:
+    async def documents(self, texts: Sequence[str]) -> list[Embedding]:
+        """Raises EmbedderUnavailable."""
+        return await self._embed(texts, "text", "document")
+
+    async def space(self) -> str:
         """What vectors of today are named by. An endpoint says its dimension with its first answer."""
         embedder = self._embedders["text"]
         try:

@@ -9,7 +9,8 @@ from pydantic import Field, model_validator
 from contextd.domain import limits
 from contextd.domain.callers import Caller
 from contextd.domain.records import Hit, Record
-from contextd.services.checkpoints import FILE_KIND, Checkpoints, Draft, Level, Source
+from contextd.services.checkpoints import Checkpoints, Draft, Level, Source
+from contextd.services.file_finding import FILE_KIND
 from contextd.tools.declaration import Example, Input, Output, tool
 from contextd.tools.fields import (
     PREVIEW,
@@ -105,7 +106,7 @@ class CheckpointSearch(Input):
     project_path: ProjectPath | None = Field(None, description="Only this project")
     tags: Tags = Field(default_factory=list, description="Only those with all of these")
     sources: Annotated[list[Source], Field(min_length=1, max_length=2)] = Field(
-        default_factory=lambda: [*_SOURCES], description="files: none until a repository is indexed"
+        default_factory=lambda: [*_SOURCES], description="files: of indexed projects"
     )
     detail: Detail = Field("full", description="refs: no long texts; preview: their beginning")
 

@@ -9,6 +9,8 @@ from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from contextd.domain import limits
+from contextd.domain.globs import compile_glob
+from contextd.domain.records import Project
 
 
 def _clean_path(path: str) -> str:
@@ -65,6 +67,21 @@ def _not_empty(query: str) -> str:
     return query
 
 
+def _glob(pattern: str) -> str:
+    try:
+        compile_glob(pattern)
+    except ValueError:
+        raise PydanticCustomError(
+            "bad_format", "must be a glob such as internal/auth/** or *.go, without '..'"
+        ) from None
+    return pattern
+
+
+def project_id(project: Project) -> int:
+    """A number, as the code tools have always answered; a double holds all of the key's digits."""
+    return int(project.key, 16)
+
+
 Object = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
 NotBlank = AfterValidator(_not_blank)
 OneLine = AfterValidator(_one_line)
@@ -90,6 +107,8 @@ State = Annotated[dict[str, Any], AfterValidator(_small_state), WithJsonSchema({
 Tag = Annotated[str, Field(min_length=1, max_length=limits.MAX_TAG_LENGTH)]
 Tags = Annotated[list[Tag], Field(max_length=limits.MAX_TAGS)]
 SearchText = Annotated[str, Field(max_length=limits.MAX_QUERY_LENGTH), AfterValidator(_not_empty)]
+Glob = Annotated[str, Field(min_length=1, max_length=limits.MAX_GLOB_LENGTH), AfterValidator(_glob)]
+Globs = Annotated[list[Glob], Field(max_length=limits.MAX_GLOBS)]
 Id = Annotated[str, Field(min_length=1, max_length=limits.MAX_ID_LENGTH)]
 Limit = Annotated[int, Field(ge=1, le=limits.MAX_RESULTS)]
 Offset = Annotated[int, Field(ge=0, le=limits.MAX_OFFSET)]

@@ -99,15 +99,23 @@ def _explain(model: type[Input], error: ErrorDetails) -> Invalid:
     schema = model.model_json_schema()
     fault = _FAULTS.get(error["type"], WrongType)
     if fault is UnknownField:
-        # The name is the caller's own text, so it is repeated only when it is a plain one.
-        shown = name if name.isidentifier() and len(name) <= 50 else "a field"
-        known = ", ".join(schema.get("properties", {}))
-        remedy = f"known fields: {known}" if known else "this tool takes no fields"
-        return UnknownField(shown, f"{shown} is not a field of this tool", remedy)
+        return _unknown(path, schema)
     where, wanted = _place(path, schema)
     if fault is MissingField:
         return MissingField(name, f"{where} is required", f"give {_wanted(wanted, schema)}")
     return fault(name, f"{where} {_problem(error)}", _remedy(fault, wanted, schema))
+
+
+def _unknown(path: tuple[int | str, ...], schema: Schema) -> UnknownField:
+    """The name is the caller's own text, so it is repeated only when it is a plain one."""
+    *outer, last = path
+    shown = str(last) if str(last).isidentifier() and len(str(last)) <= 50 else "a field"
+    where, around = _place(tuple(outer), schema)
+    known = ", ".join(_resolved(around, schema).get("properties", {}))
+    remedy = f"known fields: {known}" if known else "this tool takes no fields"
+    if not outer:
+        return UnknownField(shown, f"{shown} is not a field of this tool", remedy)
+    return UnknownField(str(outer[0]), f"{shown} is not a field of {where}", remedy)
 
 
 def _remedy(fault: type[Invalid], wanted: Schema, root: Schema) -> str | None:

@@ -5,6 +5,7 @@ import click
 from contextd import __version__
 from contextd.domain.errors import Fault
 from contextd.edge.cli.calling import call, tools
+from contextd.edge.cli.code import index, search, watch
 from contextd.edge.cli.serving import mcp, serve
 from contextd.edge.cli.settings import completion, config, version
 from contextd.edge.cli.skills import skill
@@ -24,7 +25,22 @@ def contextd() -> None:
     """
 
 
-for command in (serve, mcp, call, tools, config, doctor, skill, token, completion, version, docs):
+for command in (
+    serve,
+    mcp,
+    call,
+    tools,
+    index,
+    search,
+    watch,
+    config,
+    doctor,
+    skill,
+    token,
+    completion,
+    version,
+    docs,
+):
     contextd.add_command(command)
 
 

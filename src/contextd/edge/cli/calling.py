@@ -45,10 +45,10 @@ def call(name: str, fields: tuple[str, ...], document: str | None) -> int:
 
 async def _answer(house: Any, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     from contextd.domain.callers import Caller
-    from contextd.edge.daemon import pipeline_of
+    from contextd.edge.call_pipeline import pipeline_of
     from contextd.wiring import open_house
 
-    async with open_house(house):
+    async with open_house(house, follows=False):
         answer = await pipeline_of(house).call(name, arguments, Caller(transport="cli"))
     return {**answer.data, **answer.envelope()}
 

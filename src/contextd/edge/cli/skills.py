@@ -50,7 +50,7 @@ async def _import(house: "House", paths: tuple[Path, ...], author: str, category
 
     status = 0
     folders = [folder for path in paths for folder in skill_folders(path)]
-    async with open_house(house):
+    async with open_house(house, follows=False):
         imports = SkillImports(house.skills, category)
         for folder in folders:
             try:
@@ -97,7 +97,7 @@ async def _export(house: "House", names: tuple[str, ...], folder: Path, force: b
     from contextd.wiring import open_house
 
     status = 0
-    async with open_house(house):
+    async with open_house(house, follows=False):
         imports = SkillImports(house.skills)
         chosen = _chosen([kept async for kept in house.skills.every(_caller())], names)
         for name, kept in _named(chosen).items():
@@ -129,7 +129,7 @@ def list_skills() -> None:
 async def _all(house: "House") -> "list[Kept]":
     from contextd.wiring import open_house
 
-    async with open_house(house):
+    async with open_house(house, follows=False):
         return [kept async for kept in house.skills.every(_caller())]
 
 

@@ -1,0 +1,129 @@
+"""Indexed trees that are in use are kept up to their files, and left alone when nobody asks."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Final, Protocol
+
+from contextd.domain.code_store import Tree
+from contextd.domain.errors import Fault, IndexingInProgress
+from contextd.domain.ports import Clock
+from contextd.domain.records import Project
+from contextd.services.code_index import CodeIndex
+from contextd.services.indexed_trees import Indexed
+from contextd.services.used_trees import UsedTree, UsedTrees
+
+logger = logging.getLogger(__name__)
+
+_SHARE: Final = 0.2
+"""Of one core's time, at the most, that following costs: after each run it rests accordingly."""
+_LOOK_AGAIN_S: Final = 5.0
+_QUICK_FILES: Final = 5_000
+"""A tree of so many files is walked while a caller waits; a larger one is not."""
+
+
+class Watcher(Protocol):
+    def changes(self, folder: str) -> AsyncIterator[None]:
+        """One item for each burst of changes below a folder. Raises OSError when it cannot be watched."""
+
+
+class _Watched:
+    """A tree that is watched. `dirty` until every change that was seen is in the index."""
+
+    def __init__(self) -> None:
+        self.dirty = asyncio.Event()
+        self.clean = asyncio.Event()
+        self.clean.set()
+        self.task: asyncio.Task[None] | None = None
+
+
+class Watching:
+    def __init__(self, index: CodeIndex, watcher: Watcher, used: UsedTrees, clock: Clock) -> None:
+        self._index = index
+        self._watcher = watcher
+        self._used = used
+        self._clock = clock
+        self._watched: dict[tuple[str, str], _Watched] = {}
+
+    async def run(self) -> None:
+        """Watch what is in use, until cancelled."""
+        try:
+            while True:
+                self._used.news.clear()
+                wanted = {(each.project.key, each.tree.path): each for each in self._used.now()}
+                for key in self._watched.keys() - wanted.keys():
+                    self._stop(key)
+                for key in wanted.keys() - self._watched.keys():
+                    self._start(key, wanted[key])
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._used.news.wait(), _LOOK_AGAIN_S)
+        finally:
+            for key in list(self._watched):
+                self._stop(key)
+
+    async def up_to_date(self, indexed: Indexed) -> bool:
+        """Bring the trees up to their files. False if that would take long, or is being done elsewhere."""
+        self._used.touch(indexed.project, *indexed.trees)
+        for tree in indexed.trees:
+            if not await self._is_fresh(indexed.project, tree):
+                return False
+        return True
+
+    async def _is_fresh(self, project: Project, tree: Tree) -> bool:
+        if _file_count(tree) > _QUICK_FILES:
+            return False
+        try:
+            await self._index.follow(tree, project)
+        except IndexingInProgress:
+            return False
+        return True
+
+    def _start(self, key: tuple[str, str], used: UsedTree) -> None:
+        watched = self._watched[key] = _Watched()
+        watched.task = asyncio.create_task(self._watch(used, watched), name=f"watch {key[0]}")
+
+    def _stop(self, key: tuple[str, str]) -> None:
+        task = self._watched.pop(key).task
+        if task is not None:
+            task.cancel()
+
+    async def _watch(self, used: UsedTree, watched: _Watched) -> None:
+        listening = asyncio.create_task(self._listen(used.tree.path, watched))
+        try:
+            # What changed while nobody was looking comes first.
+            watched.dirty.set()
+            while True:
+                await watched.dirty.wait()
+                watched.dirty.clear()
+                took = await self._follow(used)
+                if not watched.dirty.is_set():
+                    watched.clean.set()
+                await asyncio.sleep(took * (1 / _SHARE - 1))
+        finally:
+            listening.cancel()
+
+    async def _listen(self, folder: str, watched: _Watched) -> None:
+        try:
+            async for _ in self._watcher.changes(folder):
+                watched.clean.clear()
+                watched.dirty.set()
+        except OSError as error:
+            logger.warning("an indexed project cannot be watched (%s)", error.strerror or error)
+
+    async def _follow(self, used: UsedTree) -> float:
+        started = self._clock.monotonic()
+        try:
+            report = await self._index.follow(used.tree, used.project)
+            if report.indexed or report.removed:
+                logger.info("followed %d changed and %d removed files", report.indexed, report.removed)
+        except IndexingInProgress:
+            logger.debug("somebody else is indexing this project")
+        except Fault as fault:
+            logger.warning("following a project's files failed: %s", fault.problem)
+        return self._clock.monotonic() - started
+
+
+def _file_count(tree: Tree) -> int:
+    files = tree.about.get("files")
+    return files if isinstance(files, int) else 0
