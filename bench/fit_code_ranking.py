@@ -4,7 +4,8 @@ python bench/fit_code_ranking.py PATH            print what was fitted
 python bench/fit_code_ranking.py PATH --write    keep it as src/contextd/services/code_weights.json
 
 PATH is a folder with one repository in each folder, of Go and Python. Questions are doc sentences, a few
-words of each, and names of symbols. The weights are those under which the answer is likeliest to be first
+words of each, and names of symbols; they are asked among everything, and among functions without tests.
+The weights are those under which the answer is likeliest to be first
 (a softmax over the candidates of each question, with a small penalty on large weights); then they are
 scaled so that a score is the share of hits of that score which were the answer.
 """
@@ -14,7 +15,7 @@ import asyncio
 import json
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -22,9 +23,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from code_corpus import Asked, Repository, repositories, shorter
+from code_corpus import FUNCTIONS, Asked, Repository, repositories, shorter
 from code_questions import Question
-from contextd.domain.code_store import CodeFilter
+from contextd.domain.code_store import TEST, CodeFilter
 from contextd.services import code_ranking
 from contextd.services.code_ranking import SIGNALS, signals_of
 
@@ -83,9 +84,23 @@ async def _cases(folder: Path) -> tuple[list[Case], list[Case], list[str]]:
         for repository in found:
             for questions in (repository.questions, shorter(repository.questions)):
                 by_words += [_case(await repository.asked(each, CodeFilter())) for each in questions]
+                functions = [await repository.asked(each, FUNCTIONS) for each in questions]
+                by_words += [_case(_without_tests(asked)) for asked in functions]
             by_name += [_case(asked, named=True) for asked in await _named(repository)]
     kept = [case for case in by_words if case.answers.any()]
     return kept, [case for case in by_name if case.answers.any()], [each.name for each in found]
+
+
+def _without_tests(asked: Asked) -> Asked:
+    rows = {chunk: row for chunk, row in asked.found.rows.items() if not row.marks & TEST}
+    found = replace(
+        asked.found,
+        by_words=[each for each in asked.found.by_words if each[0] in rows],
+        by_vector=[each for each in asked.found.by_vector if each[0] in rows],
+        by_name=[chunk for chunk in asked.found.by_name if chunk in rows],
+        rows=rows,
+    )
+    return replace(asked, found=found, closer={chunk: asked.closer[chunk] for chunk in rows})
 
 
 async def _named(repository: Repository) -> list[Asked]:

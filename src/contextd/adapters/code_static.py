@@ -4,7 +4,6 @@ It is quick enough to embed a repository while it is being indexed.
 """
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from contextd.adapters.heap import give_back
+from contextd.adapters.shipped_files import SHIPPED, checked
 from contextd.adapters.turns import Turns
 from contextd.adapters.wordpiece import Vocabulary
 from contextd.domain.errors import EmbedderUnavailable
@@ -37,10 +37,8 @@ DIMENSION: Final = 256
 MAX_PIECES: Final = 512
 """What the model reads of one text."""
 
-_SHIPPED: Final = Path(__file__).parent / "models"
 _TABLES: Final = "code-static.npz"
 _VOCABULARY: Final = "code-static.vocab.txt"
-_REINSTALL: Final = "install contextd again: 'pip install --force-reinstall contextd'"
 
 _LONGEST_WORD: Final = 40
 """In characters. The vocabulary was made with this bound: a longer word is unknown."""
@@ -63,7 +61,7 @@ class CodeStatic:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder or _SHIPPED
+        self._folder = folder or SHIPPED
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="code-static")
         self._turns = Turns()
         self._closed = False
@@ -143,8 +141,8 @@ class CodeStatic:
     def _ready_runs(self) -> "_Runs":
         with self._loading:
             if self._runs is None:
-                lines = _checked(self._folder / _VOCABULARY, _VOCABULARY_SHA256).decode().splitlines()
-                self._runs = _Runs(Vocabulary(lines, _LONGEST_WORD))
+                data = checked(self._folder / _VOCABULARY, _VOCABULARY_SHA256, MODEL)
+                self._runs = _Runs(Vocabulary(data.decode().splitlines(), _LONGEST_WORD))
             return self._runs
 
     def _ready_tables(self) -> "_Tables":
@@ -206,7 +204,7 @@ class _Tables:
 def _load_tables(file: Path) -> _Tables:
     import numpy as np
 
-    data = _checked(file, _TABLES_SHA256)
+    data = checked(file, _TABLES_SHA256, MODEL)
     try:
         with np.load(BytesIO(data), allow_pickle=False) as arrays:
             scale = arrays["sc"].astype(np.float64)
@@ -224,17 +222,6 @@ def _load_tables(file: Path) -> _Tables:
         raise EmbedderUnavailable(
             "the embedding model cannot be loaded", "free some memory, then try again"
         ) from error
-
-
-def _checked(file: Path, sha256: str) -> bytes:
-    """Table and vocabulary belong together; others would give vectors that mean nothing."""
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise EmbedderUnavailable(f"the model's file {file.name} cannot be read", _REINSTALL) from error
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise EmbedderUnavailable(f"{file.name} is not the file that belongs to {MODEL}", _REINSTALL)
-    return data
 
 
 def _vectors(one: "Callable[[str], NDArray[np.float32]]", texts: Sequence[str]) -> list[Vector]:

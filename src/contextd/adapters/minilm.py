@@ -1,7 +1,6 @@
 """The embedding model that ships with contextd: a MiniLM tuned on code and developers' prose."""
 
 import asyncio
-import hashlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from contextd.adapters.heap import give_back
+from contextd.adapters.shipped_files import REINSTALL, SHIPPED, check
 from contextd.adapters.turns import Turns
 from contextd.adapters.wordpiece import WordPiece
 from contextd.domain.errors import EmbedderUnavailable
@@ -30,9 +30,8 @@ DIMENSION: Final = 384
 MAX_PIECES: Final = 256
 """What the model reads of one text, the marks of beginning and end included."""
 
-_SHIPPED: Final = Path(__file__).parent / "models" / "minilm-dev-int8.onnx"
+_NETWORK: Final = "minilm-dev-int8.onnx"
 _VOCABULARY: Final = "minilm-dev.vocab.txt"
-_REINSTALL: Final = "install contextd again: 'pip install --force-reinstall contextd'"
 
 
 class MiniLM:
@@ -43,7 +42,7 @@ class MiniLM:
     """
 
     def __init__(self, model_path: Path | None = None, threads: int = 2) -> None:
-        self._path = model_path or _SHIPPED
+        self._path = model_path or SHIPPED / _NETWORK
         self._threads = threads
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="minilm")
         self._turns = Turns()
@@ -106,7 +105,7 @@ class MiniLM:
         # Called in the worker alone, so there is no second load to race with.
         if self._session is None:
             self._ready_wordpiece()
-            _check(self._path, _MODEL_SHA256)
+            check(self._path, _MODEL_SHA256, MODEL)
             self._session = _open_session(self._path, self._threads)
             give_back()
         return self._session
@@ -115,20 +114,9 @@ class MiniLM:
         with self._wordpiece_lock:
             if self._wordpiece is None:
                 vocabulary = self._path.with_name(_VOCABULARY)
-                _check(vocabulary, _VOCABULARY_SHA256)
+                check(vocabulary, _VOCABULARY_SHA256, MODEL)
                 self._wordpiece = WordPiece(vocabulary.read_text(encoding="utf-8").splitlines())
             return self._wordpiece
-
-
-def _check(file: Path, sha256: str) -> None:
-    """Weights and vocabulary belong together; others would give vectors that mean nothing."""
-    try:
-        with file.open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
-    except OSError as error:
-        raise EmbedderUnavailable(f"the model's file {file.name} cannot be read", _REINSTALL) from error
-    if found != sha256:
-        raise EmbedderUnavailable(f"{file.name} is not the file that belongs to {MODEL}", _REINSTALL)
 
 
 def _open_session(file: Path, threads: int) -> "InferenceSession":
@@ -154,7 +142,7 @@ def _quiet_onnxruntime() -> Any:
     try:
         import onnxruntime
     except ImportError as error:
-        raise EmbedderUnavailable("onnxruntime cannot be imported", _REINSTALL) from error
+        raise EmbedderUnavailable("onnxruntime cannot be imported", REINSTALL) from error
     onnxruntime.disable_telemetry_events()
     return onnxruntime
 

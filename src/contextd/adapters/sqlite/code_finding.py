@@ -68,8 +68,10 @@ def _by_words(
     ).fetchone()
     for most in (probe.depth * 2, -1):
         found = connection.execute(
-            f"SELECT words.rowid, rank, chunks.blob FROM words JOIN chunks ON chunks.id = words.rowid"
-            f" WHERE words MATCH ? AND rank MATCH '{_BM25}' ORDER BY rank LIMIT ?",
+            "SELECT found.rowid, found.rank, chunks.blob FROM"
+            f" (SELECT rowid, rank FROM words WHERE words MATCH ? AND rank MATCH '{_BM25}'"
+            "  ORDER BY rank LIMIT ?) AS found"
+            " JOIN chunks ON chunks.id = found.rowid ORDER BY found.rank",
             (expression, most),
         ).fetchall()
         kept = [

@@ -19,8 +19,10 @@ _MOST_IDLE: Final = 16
 
 
 class Readers:
-    def __init__(self, migrations: tuple[str, ...]) -> None:
+    def __init__(self, migrations: tuple[str, ...], mapped_bytes: int = 0) -> None:
+        """`mapped_bytes` of a file are read where the system has them, instead of being copied."""
         self._migrations = migrations
+        self._mapped_bytes = mapped_bytes
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="contextd-reader")
         self._idle: OrderedDict[int, tuple[Path, sqlite3.Connection]] = OrderedDict()
         self._lock = threading.Lock()
@@ -55,7 +57,9 @@ class Readers:
                 if idle_path == path:
                     del self._idle[key]
                     return connection
-        return connect(path, self._migrations)
+        connection = connect(path, self._migrations)
+        connection.execute(f"PRAGMA mmap_size = {self._mapped_bytes}")
+        return connection
 
     def _give_back(self, path: Path, connection: sqlite3.Connection) -> None:
         surplus = None
