@@ -56,7 +56,13 @@ class Repository:
         query = read_query(question.text)
         room = self.house.code
         probe = Probe(
-            query.words, query.required, room.reader.query(query.text), query.names, filter, DEPTH
+            words=query.words,
+            required=query.required,
+            whole=query.whole,
+            vector=room.reader.query(query.text),
+            names=query.names,
+            filter=filter,
+            depth=DEPTH,
         )
         found = await room.store.candidates(self.indexed.project, self.indexed.trees, probe)
         vector = await self.house.embeddings.query(question.text, Caller().tally)

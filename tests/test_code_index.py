@@ -845,3 +845,58 @@ def test_a_search_of_few_files_does_not_have_all_vectors_read_again(
         connection.set_trace_callback(statements.append)
         assert len(nearest(vectors, connection, desk)) > len(few)
     assert not [each for each in statements if "chunks.vector" in each]
+
+
+def test_a_secret_in_the_code_breaks_no_syntax(desk: Desk, tmp_path: Path) -> None:
+    """What is parsed is the text as it was written; what is kept is the scrubbed one."""
+    root = grown(
+        tmp_path / "app",
+        {
+            "app.py": "def login(password: str = 'correct-horse-battery-staple-9f3a') -> None:\n"
+            "    token = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'\n\n\n"
+            "def after() -> int:\n    return 1\n"
+        },
+    )
+    answer = desk.index(root)
+    assert answer["errors"] == []
+    assert answer["statistics"]["symbols_extracted"] == 2
+    assert desk.found(root, "after")[0]["file"]["start_line"] == 5
+    kept = desk.database(root).read_bytes()
+    assert b"ghp_0123456789" not in kept
+
+
+def test_the_root_of_the_file_system_is_no_project(desk: Desk) -> None:
+    assert desk.fault("index_codebase", path="/").id == "VAL_007"
+
+
+def test_what_a_run_left_that_was_cut_off_can_be_deleted(desk: Desk, tmp_path: Path) -> None:
+    root = grown(tmp_path / "app", {f"f{n}.go": f"package app\n\nfunc F{n}() {{}}\n" for n in range(40)})
+    desk.index(root)
+    with closing(sqlite3.connect(desk.database(root))) as database, database:
+        database.execute("DELETE FROM files")
+        database.execute("DELETE FROM roots")
+        (before,) = database.execute("PRAGMA page_count").fetchone()
+    desk.call("collection_delete", project_path=str(root))
+    with closing(sqlite3.connect(desk.database(root))) as database:
+        (after,) = database.execute("PRAGMA page_count").fetchone()
+    assert after < before
+    assert desk.fault("collection_delete", project_path=str(root)).id == "REC_001"
+
+
+@pytest.mark.parametrize("query", ["*", "->", '""', "🙂"])
+def test_a_query_without_words_finds_nothing(desk: Desk, tmp_path: Path, query: str) -> None:
+    root = grown(tmp_path / "app", {"a.go": "package app\n\nfunc F() {}\n"})
+    desk.index(root)
+    assert desk.call("search_code", path=str(root), query=query)["results"] == []
+
+
+def test_an_identifier_that_is_no_symbol_is_found_where_it_stands(desk: Desk, tmp_path: Path) -> None:
+    root = grown(
+        tmp_path / "app",
+        {
+            "a.go": "package app\n\nfunc ValidArgs() {}\n\nfunc ArgsFunction() {}\n\nfunc Valid() {}",
+            "b.go": "package app\n\ntype Command struct {\n\tValidArgsFunction func()\n\tOther int\n}\n",
+        },
+    )
+    desk.index(root)
+    assert desk.found(root, "ValidArgsFunction")[0]["symbol"]["name"] == "Command"

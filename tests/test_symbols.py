@@ -332,7 +332,8 @@ def test_all_of_a_small_tree_is_covered(desk: Desk, python: Path) -> None:
         "not_indexed": {},
         "folders_not_indexed": {},
         "files_partly_read": [],
-        "note": "every source file of the tree is indexed",
+        "note": "every source file of the tree is indexed; calls and uses of types are followed,"
+        " functions passed as values are not",
     }
 
 
@@ -405,3 +406,27 @@ def test_wrong_arguments_are_named(desk: Desk, shop: Path, wrong: dict[str, Any]
     fault = desk.fault("symbol_lookup", **{"path": str(shop), "symbol": "Total", **wrong})
     assert isinstance(fault, Invalid)
     assert fault.details["param"] == next(iter(wrong))
+
+
+def test_a_name_that_a_package_hands_on_is_found_by_name(desk: Desk, tmp_path: Path) -> None:
+    root = grown(
+        tmp_path / "lib",
+        {
+            "shop/__init__.py": "from .cart import total\n",
+            "shop/cart.py": "def total():\n    return 1\n",
+            "use.py": "import os\nimport shop\nfrom shop import total\n\n\n"
+            "def one():\n    return total()\n\n\n"
+            "def two():\n    return shop.total()\n\n\ndef three():\n    return os.total()\n",
+        },
+    )
+    desk.index(root)
+    found = desk.symbol(root, "total", relation="callers")
+    assert {caller["name"]: caller["resolution"] for caller in found["callers"]} == {
+        "one": "by_name",
+        "two": "by_name",
+    }
+    assert found["resolution"] == "by_name"
+
+
+def test_an_unknown_name_says_so(desk: Desk, shop: Path) -> None:
+    assert desk.symbol(shop, "nosuchthing")["message"].startswith("no symbol of this name is defined")

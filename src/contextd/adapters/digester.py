@@ -7,6 +7,7 @@ from contextd.adapters.tree_sitter import TreeSitterParser
 from contextd.domain.chunking import REPEATED, chunks_of
 from contextd.domain.code import Chunk, Digest, Outline, Source
 from contextd.domain.errors import EmbedderUnavailable
+from contextd.domain.scrubbed_outline import scrubbed_outline
 from contextd.domain.source_text import chunk_words, lines_of
 from contextd.languages import Languages
 
@@ -20,8 +21,10 @@ class Digester:
         self._embeds = True
 
     def digest(self, source: Source) -> Digest:
-        outline = self._parser.outline(source.language, source.text)
+        outline = self._parser.outline(source.language, source.written or source.text)
         lines = lines_of(source.text)
+        if source.written:
+            outline = scrubbed_outline(outline, lines_of(source.written), lines)
         pieces = self._pieces(lines)
         blank = [not line.strip() for line in lines]
         chunks = chunks_of(outline, [len(each) for each in pieces], blank, MAX_PIECES)

@@ -133,10 +133,12 @@ class SourceKind:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's text, on its way into the index."""
+    """A file's text, on its way into the index: scrubbed, and as it was written where that differs."""
 
     language: str
     text: str
+    written: str = ""
+    """To be parsed, and nothing else: it may hold secrets."""
 
 
 class Digesting(Protocol):

@@ -26,6 +26,8 @@ class CodeQuery:
     kind: QueryKind
     words: tuple[str, ...]
     """For the keyword index, any of which a chunk may have."""
+    whole: str
+    """An identifier of several words as one: who asks for it means it, and not its parts."""
     required: tuple[str, ...]
     """Words of the phrases, all of which it must have."""
     phrases: tuple[str, ...]
@@ -40,12 +42,13 @@ def read_query(text: str) -> CodeQuery:
     tokens = [token for token in _TOKEN.findall(text) if token.lower() not in _KEYWORDS]
     named = [token for token in tokens if len(tokens) <= _MOST_NAMED_WORDS or _looks_written(token)]
     parts = [_SEPARATOR.split(token) for token in named[:_MOST_NAMES]]
+    written = len(tokens) == 1 and (_looks_written(tokens[0]) or _is_bare(text))
+    kind: QueryKind = "identifier" if written else "words"
     return CodeQuery(
         text=text,
-        kind="identifier"
-        if len(tokens) == 1 and (_looks_written(tokens[0]) or _is_bare(text))
-        else "words",
+        kind=kind,
         words=tuple(query_words(text)),
+        whole="".join(split_words(tokens[0])) if kind == "identifier" else "",
         required=tuple(dict.fromkeys(index_words(" ".join(phrases)).split())),
         phrases=tuple(phrase.lower() for phrase in phrases),
         names=tuple(dict.fromkeys(names[-1] for names in parts)),

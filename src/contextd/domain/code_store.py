@@ -218,6 +218,8 @@ class Probe:
     words: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     """Words that a chunk must have, all of them."""
+    whole: str = ""
+    """A word that chunks should have; only if none has it are `words` looked for."""
     vector: Vector | None = None
     names: tuple[str, ...] = ()
     filter: CodeFilter = field(default_factory=CodeFilter)

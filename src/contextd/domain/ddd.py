@@ -143,6 +143,9 @@ def _as_value(each: _Type, judged: Judged) -> None:
         judged["value_object"].append(("no identity, and every method takes it by value", 1.0))
     if by_value and hidden:
         judged["value_object"].append(("its fields cannot be set from outside", 0.5))
+    makes = [m.name for m in each.methods if _element(_first(m.facts.get("returns"))) == each.symbol.name]
+    if by_value and makes:
+        judged["value_object"].append((f"it is not changed: {makes[0]} answers with another", 0.5))
     if by_value and each.constructors:
         judged["value_object"].append((f"it is made by {each.constructors[0].name}", 0.5))
     if any(split_words(method.name)[:1] in (["equal"], ["equals"]) for method in each.methods):
@@ -199,7 +202,7 @@ def _types(symbols: Sequence[SymbolRow]) -> dict[str, _Type]:
         if each.kind == "method" and each.container in types:
             types[each.container].methods.append(each)
         elif each.kind == "function" and split_words(each.name)[:1] == ["new"]:
-            made = _element(str(each.facts.get("returns", "")).strip("()").split(",", 1)[0])
+            made = _element(_first(each.facts.get("returns")))
             if made in types:
                 types[made].constructors.append(each)
     return types
@@ -208,6 +211,11 @@ def _types(symbols: Sequence[SymbolRow]) -> dict[str, _Type]:
 def _element(type: str) -> str:
     """`[]*OrderLine` and `map[string]OrderLine` as `OrderLine`."""
     return re.sub(r"^(?:\[\w*\]|\*|map\[[^\]]*\])+", "", type.strip()).rsplit(".", 1)[-1]
+
+
+def _first(returns: object) -> str:
+    """Of what a function returns: `(*Order, error)` as `*Order`."""
+    return str(returns or "").strip("()").split(",", 1)[0]
 
 
 def _names(type: str) -> set[str]:

@@ -353,6 +353,8 @@ async def _no_step(done: int) -> None:
 def folder_at(path: str) -> str:
     """The folder with every link followed. Raises BadPath."""
     root = os.path.realpath(path)
+    if root == os.sep:
+        raise BadPath("path", "path is the root of the file system", "give the folder of one project")
     if not os.path.isdir(root):  # noqa: PTH112 - a string comes in and goes out
         raise BadPath(
             "path", "path does not exist or is not a folder", "give the absolute path of a folder"

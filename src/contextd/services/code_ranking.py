@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from contextd.domain.code_query import CodeQuery
+from contextd.domain.code_query import CodeQuery, QueryKind
 from contextd.domain.code_store import GENERATED, TEST, Candidates, ChunkRow
 from contextd.domain.words import split_words, stem
 
@@ -75,7 +75,8 @@ class CodeRanking:
         self, query: CodeQuery, mode: Mode, found: Candidates, closer: Mapping[int, float]
     ) -> list[Ranked]:
         """Best first. `closer` has the text model's cosines, or nothing."""
-        weights = (self._weights or shipped_weights())[weights_for(query, mode, bool(closer))]
+        kind = query.kind if found.by_name else "words"
+        weights = (self._weights or shipped_weights())[weights_for(kind, mode, bool(closer))]
         bias = weights["bias"]
         scored = []
         for chunk, signals in signals_of(query, found, closer):
@@ -99,9 +100,12 @@ class CodeRanking:
         return spread
 
 
-def weights_for(query: CodeQuery, mode: Mode, is_close: bool) -> str:
-    """Which row of the table: by what was asked, how, and whether the text model took part."""
-    return f"{query.kind}/{mode}{'/closer' if is_close and mode == 'hybrid' else ''}"
+def weights_for(kind: QueryKind, mode: Mode, is_close: bool) -> str:
+    """Which row of the table: by what was asked, how, and whether the text model took part.
+
+    A name that nothing defines is ranked as a word: the weights of names count on a definition.
+    """
+    return f"{kind}/{mode}{'/closer' if is_close and mode == 'hybrid' else ''}"
 
 
 def signals_of(

@@ -150,6 +150,8 @@ class CodeSearch:
     async def _ranked(
         self, indexed: Indexed, query: CodeQuery, wanted: CodeFilter, ask: Ask, tally: Tally
     ) -> _Order:
+        if not query.words:
+            return _Order((), 0)
         coming: asyncio.Future[Embedding | None] | None = None
         if ask.mode == "hybrid" and query.kind == "words" and self._text_model is not None:
             coming = asyncio.ensure_future(self._text_model.query(query.text, tally))
@@ -180,6 +182,7 @@ class CodeSearch:
         return Probe(
             words=query.words if by_words else (),
             required=query.required if by_words else (),
+            whole=query.whole if by_words else "",
             vector=vector,
             names=query.names if by_words else (),
             filter=wanted,

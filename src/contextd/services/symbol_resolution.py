@@ -76,6 +76,9 @@ def _plain(use: UseRow, same: Sequence[SymbolRow], imports: Sequence[Import]) ->
             found = [each for each in every if each.name in names and _is_module(each, imported, use)]
             if found:
                 return _sure(found)
+            handed_on = [each for each in every if each.name in names and _is_inside(each, imported, use)]
+            if handed_on:
+                return _by_name(handed_on)
     in_folder = [each for each in free if _folder(each.path) == _folder(use.path)]
     if use.language == "go" and in_folder:
         return _sure(in_folder)
@@ -102,6 +105,10 @@ def _qualified(
         found = [each for each in same if any(_is_module(each, one, use) for one in imported)]
         if found:
             return _sure(found)
+        if use.language == "python" and not any(one.name for one in imported):
+            # A module, so that what stands behind its dot is one of its names, perhaps from further inside.
+            free = [each for each in same if not each.container]
+            return _by_name([each for each in free if any(_is_inside(each, one, use) for one in imported)])
     typed = [each for each in same if each.container and each.container == use.qualifier.rsplit(".", 1)[-1]]
     if typed:
         return _sure(typed)
@@ -143,6 +150,12 @@ def _is_module(symbol: SymbolRow, imported: Import, use: UseRow) -> bool:
     if imported.module.startswith((".", "/")):
         return bool(places & wanted)
     return any(place == want or place.endswith(f"/{want}") for place in places for want in wanted if want)
+
+
+def _is_inside(symbol: SymbolRow, imported: Import, use: UseRow) -> bool:
+    """Whether the symbol's file is in the package that is imported, which may hand its names on."""
+    target = _module_path(imported.module, use.path)
+    return bool(target) and f"/{target}/" in f"/{symbol.path}"
 
 
 def _module_path(module: str, path: str) -> str:

@@ -142,7 +142,9 @@ class Symbols:
         left_out: dict[str, int] = {}
         folders: dict[str, str] = {}
         unread: list[str] = []
-        for tree in indexed.trees:
+        # What index_repository was told to leave out says nothing about the code.
+        of_code = [tree for tree in indexed.trees if tree.purpose == "code"] or indexed.trees
+        for tree in of_code:
             for reason, count in cast(dict[str, int], tree.about.get("skipped", {})).items():
                 left_out[reason] = left_out.get(reason, 0) + count
             folders |= cast(dict[str, str], tree.about.get("skipped_folders", {}))

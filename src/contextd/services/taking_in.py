@@ -62,7 +62,7 @@ class _Read:
 
     found: FoundFile
     row: FileRow | None = None
-    text: str = ""
+    source: Source | None = None
     skipped: str = ""
     failure: str = ""
 
@@ -147,19 +147,21 @@ class TakingIn:
                 taken.left_out.append((each.found.path, _settled(each.found.print), each.skipped))
             if each.failure:
                 taken.failed.append((each.found.path, 1, each.failure))
-        whole = [(each.row, each.text) for each in read if each.row is not None]
+        whole = [
+            (each.row, each.source) for each in read if each.row is not None and each.source is not None
+        ]
         known = await self._store.staged(project, {row.blob for row, _ in whole}, rules.generation)
-        texts = {row.blob: text for row, text in whole if row.blob not in known}
-        digests = await digesting.digest([Source(blob.language, text) for blob, text in texts.items()])
+        sources = {row.blob: source for row, source in whole if row.blob not in known}
+        digests = await digesting.digest(list(sources.values()))
         fresh: dict[BlobKey, Digest] = {}
-        for blob, digest in zip(texts, digests, strict=True):
+        for blob, digest in zip(sources, digests, strict=True):
             if isinstance(digest, Trouble):
                 taken.break_down(
                     [each.found for each in read if each.row and each.row.blob == blob], digest
                 )
             else:
                 fresh[blob] = digest
-        staged = [Staged(blob, texts[blob], digest) for blob, digest in fresh.items()]
+        staged = [Staged(blob, sources[blob].text, digest) for blob, digest in fresh.items()]
         if staged:
             await self._store.stage(project, staged, rules.generation)
         counts = known | {blob: _counts(digest) for blob, digest in fresh.items()}
@@ -189,7 +191,9 @@ class TakingIn:
             print=_settled(found.print),
             marks=(TEST if kind.is_test else 0) | (GENERATED if generated else 0),
         )
-        return _Read(found, row, clean)
+        # Lines stay where they are; only then do both texts say the same of the same line.
+        differs = clean != text and clean.count("\n") == text.count("\n")
+        return _Read(found, row, Source(kind.language, clean, text if differs else ""))
 
 
 def _settled(print: Print) -> Print:

@@ -126,6 +126,10 @@ async def search_code(search: CodeSearch, ask: SearchCode, caller: Caller) -> Co
     )
 
 
+def _doc(text: str, detail: Detail) -> str:
+    return text if detail == "full" else text.split("\n", 1)[0][:PREVIEW]
+
+
 def _filter(filters: Filters | None) -> CodeFilter:
     if filters is None:
         return CodeFilter()
@@ -148,7 +152,7 @@ def _shown(hit: CodeHit, rank: int, detail: Detail, caller: Caller) -> CodeFound
         chunk_id=row.id,
         rank=rank,
         relevance_score=hit.relevance,
-        symbol=_symbol_shown(hit),
+        symbol=_symbol_shown(hit, detail),
         file=FileShown(
             path=row.path,
             package=row.package,
@@ -163,7 +167,7 @@ def _shown(hit: CodeHit, rank: int, detail: Detail, caller: Caller) -> CodeFound
     )
 
 
-def _symbol_shown(hit: CodeHit) -> SymbolShown:
+def _symbol_shown(hit: CodeHit, detail: Detail) -> SymbolShown:
     """Lines outside of any symbol are named by their file."""
     folder, _, name = hit.row.path.rpartition("/")
     symbol = hit.row.symbol
@@ -172,7 +176,7 @@ def _symbol_shown(hit: CodeHit) -> SymbolShown:
         kind=symbol.kind if symbol else "section",
         package=folder or hit.row.package,
         signature=symbol.signature if symbol else "",
-        doc_comment=symbol.doc if symbol else "",
+        doc_comment=_doc(symbol.doc if symbol else "", detail),
         container=symbol.container if symbol else "",
         exported=symbol.exported if symbol else True,
         ddd_patterns=[

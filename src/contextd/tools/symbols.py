@@ -13,6 +13,7 @@ from contextd.tools.declaration import Example, Input, Output, tool
 from contextd.tools.fields import Limit, ProjectPath
 
 _PROJECT = "/home/dev/shop"
+_FOLLOWED = "calls and uses of types are followed, functions passed as values are not"
 
 
 class SymbolLookup(Input):
@@ -80,6 +81,7 @@ class SymbolFound(Output):
     totals: dict[str, int] = Field(description="before the limit")
     resolution: Literal["exact", "by_name", "ambiguous"]
     coverage: CoverageShown
+    message: str
 
 
 @tool(
@@ -121,20 +123,28 @@ def _symbol(found: Lookup, ask: SymbolLookup) -> SymbolFound:
             files_partly_read=list(coverage.unread[: ask.limit]),
             note=_note(found),
         ),
+        message=_message(found, ask),
     )
+
+
+def _message(found: Lookup, ask: SymbolLookup) -> str:
+    if found.definitions:
+        return f"{len(found.definitions)} definitions, {len(found.references)} references"
+    elsewhere = "search_code finds it by words, also where it is a field, inherited or a local name"
+    return f"no symbol of this name is defined in what is indexed; {elsewhere}"
 
 
 def _note(found: Lookup) -> str:
     """What an empty list means, and does not."""
     coverage = found.coverage
     if coverage.complete:
-        return "every source file of the tree is indexed"
+        return f"every source file of the tree is indexed; {_FOLLOWED}"
     parts = [f"{count} {reason.replace('_', ' ')}" for reason, count in coverage.left_out.items()]
     if coverage.unread:
         parts.append(f"{len(coverage.unread)} files not read whole")
     if not coverage.following:
         parts.append("changes since the last run")
-    return f"uses in what is not indexed are not seen: {', '.join(parts)}"
+    return f"uses in what is not indexed are not seen: {', '.join(parts)}; {_FOLLOWED}"
 
 
 def _place(symbol: SymbolRow) -> Place:

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +53,13 @@ def forget(connection: sqlite3.Connection) -> None:
     """All trees, and with them all blobs."""
     _drop_trees(connection)
     sweep(connection)
+    connection.execute("COMMIT")
+    with suppress(sqlite3.OperationalError):
+        # Somebody may be reading; then the space is used again, and given back another time.
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("SAVEPOINT job")
 
 
 def _drop_trees(connection: sqlite3.Connection) -> None:

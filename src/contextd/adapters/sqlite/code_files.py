@@ -65,3 +65,7 @@ def newest_generation(connection: sqlite3.Connection) -> int:
     """Of the blobs."""
     (newest,) = connection.execute("SELECT coalesce(max(generation), 0) FROM blobs").fetchone()
     return int(newest)
+
+
+def has_texts(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM blobs LIMIT 1").fetchone() is not None

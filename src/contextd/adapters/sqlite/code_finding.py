@@ -60,12 +60,12 @@ def _by_words(
         return [], 0
     # Quoted, so that no word of a user is an operator.
     parts = [f'"{word}"' for word in probe.required]
-    if probe.words and not parts:
+    if not parts and probe.whole and _matching(connection, f'"{probe.whole}"'):
+        parts = [f'"{probe.whole}"']
+    elif probe.words and not parts:
         parts = ["(" + " OR ".join(f'"{word}"' for word in _telling(connection, probe.words)) + ")"]
     expression = " AND ".join(parts)
-    (total,) = connection.execute(
-        "SELECT count(*) FROM words WHERE words MATCH ?", (expression,)
-    ).fetchone()
+    total = _matching(connection, expression)
     for most in (probe.depth * 2, -1):
         found = connection.execute(
             "SELECT found.rowid, found.rank, chunks.blob FROM"
@@ -87,15 +87,17 @@ def _by_words(
 def _telling(connection: sqlite3.Connection, words: Sequence[str]) -> Sequence[str]:
     """The rarest words, so many as match a bounded number of chunks together: the others tell little, and
     ranking what they match is most of a search's time."""
-    counts = {
-        word: connection.execute(
-            "SELECT count(*) FROM words WHERE words MATCH ?", (f'"{word}"',)
-        ).fetchone()[0]
-        for word in words
-    }
+    counts = {word: _matching(connection, f'"{word}"') for word in words}
     rarest = sorted(words, key=lambda word: counts[word])
     sums = accumulate(counts[word] for word in rarest)
     return [word for word, total in zip(rarest, sums, strict=True) if total <= _MOST_MATCHED] or rarest[:1]
+
+
+def _matching(connection: sqlite3.Connection, expression: str) -> int:
+    (count,) = connection.execute(
+        "SELECT count(*) FROM words WHERE words MATCH ?", (expression,)
+    ).fetchone()
+    return int(count)
 
 
 def _by_name(

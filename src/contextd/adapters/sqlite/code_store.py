@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -137,12 +137,13 @@ class SqliteCodeStore:
     async def drawer(self, project: Project) -> Drawer | None:
         """The index as a part of the project's collection."""
         trees = await self.trees(project)
-        if not trees:
-            return None
         totals = await self.totals(project, trees)
-        since = min(datetime.fromisoformat(str(tree.about["indexed_at"])) for tree in trees)
+        if not trees and not await self._read(project, code_files.has_texts, False):
+            return None
+        # Without a tree it is what a first run that was cut off had prepared.
+        since = [datetime.fromisoformat(str(tree.about["indexed_at"])) for tree in trees]
         counts = {"code_file": totals.files, "code_chunk": totals.chunks}
-        return Drawer(project, counts, totals.size_bytes, since)
+        return Drawer(project, counts, totals.size_bytes, min(since, default=datetime.now(UTC)))
 
     async def totals(self, project: Project, trees: Sequence[Tree]) -> Totals:
         def work(connection: sqlite3.Connection) -> Totals:
