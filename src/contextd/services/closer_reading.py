@@ -18,7 +18,9 @@ from contextd.services.used_trees import UsedTrees
 
 logger = logging.getLogger(__name__)
 
-_BATCH: Final = 16
+_BATCH: Final = 4
+_QUIET_S: Final = 3.0
+"""It reads when nobody has asked for anything for so long: searches come first."""
 _SHARE: Final = 0.5
 """Of the time, at the most: in between, searches and saves have the model to themselves."""
 _LOOK_AGAIN_S: Final = 10.0
@@ -59,6 +61,8 @@ class CloserReader:
             unread = await self._store.unread(project, model, _BATCH)
             if not unread:
                 break
+            while (waits := _QUIET_S - self._used.quiet_s()) > 0:  # noqa: ASYNC110 - time, no event
+                await asyncio.sleep(waits)
             started = self._clock.monotonic()
             embeddings = await self._embeddings.documents([text for _, text in unread])
             vectors = [(chunk, each.vector) for (chunk, _), each in zip(unread, embeddings, strict=True)]

@@ -225,7 +225,11 @@ class CodeSearch:
             return ranked
         narrowed = replace(found, rows={chunk: found.rows[chunk] for chunk in best})
         again = self._ranking.rank(query, "hybrid", narrowed, cosines)
-        return [*again, *ranked[RERANKED:]]
+        least = again[-1].relevance
+        return [
+            *again,
+            *(replace(each, relevance=min(each.relevance, least)) for each in ranked[RERANKED:]),
+        ]
 
     # --- as it is on disk ---------------------------------------------------------------
 

@@ -24,11 +24,12 @@ class UsedTrees:
         self._idle_s = idle_s
         self._last: dict[tuple[str, int], tuple[float, UsedTree]] = {}
         self._read: dict[str, int] = {}
+        self._touched = clock.monotonic()
         self.news = asyncio.Event()
         """Set when a tree comes into use, or is changed."""
 
     def touch(self, project: Project, *trees: Tree) -> None:
-        now = self._clock.monotonic()
+        now = self._touched = self._clock.monotonic()
         for tree in trees:
             key = (project.key, tree.id)
             before = self._last.get(key)
@@ -41,6 +42,10 @@ class UsedTrees:
         oldest = self._clock.monotonic() - self._idle_s
         self._last = {key: used for key, used in self._last.items() if used[0] >= oldest}
         return [used for _, used in self._last.values()]
+
+    def quiet_s(self) -> float:
+        """For how long nobody has asked for anything."""
+        return self._clock.monotonic() - self._touched
 
     def read_closer(self, project: Project) -> None:
         """More of it was read with the text model: searches are ranked anew."""
