@@ -208,7 +208,7 @@ class CodeIndex:
         await caller.progress(0, None, "looking for files")
         with self._telemetry.span("index", purpose=choice.purpose):
             walk = await self.walk(root, choice)
-            self._require_code(walk, root, choice)
+            self._require_code(walk, choice)
             tree = await self._store.tree(project, root, choice.purpose)
             source = SourceTree(Path(root))
             rules = self._rules(choice, await self._store.generation(project) + force)
@@ -283,7 +283,7 @@ class CodeIndex:
     def _rules(self, choice: Choice, generation: int) -> Rules:
         return Rules(choice.max_file_size, choice.purpose == "files", generation)
 
-    def _require_code(self, walk: Walk, root: str, choice: Choice) -> None:
+    def _require_code(self, walk: Walk, choice: Choice) -> None:
         """Documents and settings alone are no code base; files that were asked for by name are."""
         if choice.purpose == "files":
             return

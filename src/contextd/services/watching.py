@@ -28,23 +28,13 @@ class Watcher(Protocol):
         """One item for each burst of changes below a folder. Raises OSError when it cannot be watched."""
 
 
-class _Watched:
-    """A tree that is watched. `dirty` until every change that was seen is in the index."""
-
-    def __init__(self) -> None:
-        self.dirty = asyncio.Event()
-        self.clean = asyncio.Event()
-        self.clean.set()
-        self.task: asyncio.Task[None] | None = None
-
-
 class Watching:
     def __init__(self, index: CodeIndex, watcher: Watcher, used: UsedTrees, clock: Clock) -> None:
         self._index = index
         self._watcher = watcher
         self._used = used
         self._clock = clock
-        self._watched: dict[tuple[str, str], _Watched] = {}
+        self._watched: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Watch what is in use, until cancelled."""
@@ -80,34 +70,29 @@ class Watching:
         return True
 
     def _start(self, key: tuple[str, str], used: UsedTree) -> None:
-        watched = self._watched[key] = _Watched()
-        watched.task = asyncio.create_task(self._watch(used, watched), name=f"watch {key[0]}")
+        self._watched[key] = asyncio.create_task(self._watch(used), name=f"watch {key[0]}")
 
     def _stop(self, key: tuple[str, str]) -> None:
-        task = self._watched.pop(key).task
-        if task is not None:
-            task.cancel()
+        self._watched.pop(key).cancel()
 
-    async def _watch(self, used: UsedTree, watched: _Watched) -> None:
-        listening = asyncio.create_task(self._listen(used.tree.path, watched))
+    async def _watch(self, used: UsedTree) -> None:
+        changed = asyncio.Event()
+        listening = asyncio.create_task(self._listen(used.tree.path, changed))
         try:
             # What changed while nobody was looking comes first.
-            watched.dirty.set()
+            changed.set()
             while True:
-                await watched.dirty.wait()
-                watched.dirty.clear()
+                await changed.wait()
+                changed.clear()
                 took = await self._follow(used)
-                if not watched.dirty.is_set():
-                    watched.clean.set()
                 await asyncio.sleep(took * (1 / _SHARE - 1))
         finally:
             listening.cancel()
 
-    async def _listen(self, folder: str, watched: _Watched) -> None:
+    async def _listen(self, folder: str, changed: asyncio.Event) -> None:
         try:
             async for _ in self._watcher.changes(folder):
-                watched.clean.clear()
-                watched.dirty.set()
+                changed.set()
         except OSError as error:
             logger.warning("an indexed project cannot be watched (%s)", error.strerror or error)
 
