@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from contextd.domain.answers import Answer, as_json
 from contextd.domain.callers import Caller
 from contextd.domain.ports import Scrubbed
 from contextd.domain.records import Json
 from contextd.edge.call_pipeline import pipeline_of
+from contextd.services.answering import Account, Answering, Draft
 from contextd.settings import load_settings
 from contextd.wiring import House, build
 from echo_plugin import Nobody, Said, echo
@@ -32,9 +34,14 @@ class Unscrubbed:
         return value, {}
 
 
-class Uncounted:
-    def count(self, text: str) -> int:
-        return 0
+class Uncounted(Answering):
+    """No budget, no branch, no count: the answer as the tool made it."""
+
+    def __init__(self) -> None:
+        """Nothing is needed."""
+
+    async def answer(self, draft: Draft, caller: Caller, account: Account | None) -> Answer:
+        return Answer(draft.data, as_json(draft.data), 0)
 
 
 class Road:
@@ -49,7 +56,7 @@ class Road:
             "whole": self._through(house),
             "unlimited": self._through(replace(house, allowance=None)),
             "unscrubbed": self._through(replace(house, scrubber=Unscrubbed())),
-            "uncounted": self._through(replace(house, tokens=Uncounted())),
+            "uncounted": self._through(replace(house, answering=Uncounted())),
         }
         self.micros: dict[str, list[float]] = {name: [] for name in self.ways}
 
@@ -126,7 +133,7 @@ def _section(roads: dict[str, Road], sizes: Sizes, call_us: float | None) -> Sec
                     row("the pipeline's own", lambda road: road.share_of("direct")),
                     row("of it the rate limiter", lambda road: road.share_of("unlimited")),
                     row("of it scrubbing", lambda road: road.share_of("unscrubbed")),
-                    row("of it counting tokens", lambda road: road.share_of("uncounted")),
+                    row("of it the budget, with counting", lambda road: road.share_of("uncounted")),
                 ),
             ),
         ),

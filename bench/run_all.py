@@ -16,19 +16,25 @@ from typing import Final
 
 import uvloop
 
+import budget_cost
 import call_cost
 import checkpoint_speed
 import knowledge_speed
 import memory
 import pipeline_cost
 import report
+import resume_cost
 import sessions
 import stdio_start
 import store_speed
+import window_shares
 from sizes import FULL, SMALL, Sizes
 
 _RESULTS: Final = Path(__file__).parent / "RESULTS.md"
-_BENCHES: Final = ("call", "checkpoints", "knowledge", "sessions", "memory", "stdio", "pipeline", "store")
+_BENCHES: Final = (
+    "call", "checkpoints", "knowledge", "sessions", "memory", "stdio", "pipeline", "budgets", "windows",
+    "store",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -68,6 +74,11 @@ async def _run(sizes: Sizes, only: list[str]) -> list[report.Section]:
                 sections.append(stdio_start.measure(sizes))
             case "pipeline":
                 sections.append(await pipeline_cost.measure(sizes, call_us))
+            case "budgets":
+                sections.append(await budget_cost.measure(sizes))
+            case "windows":
+                sections.append(await window_shares.measure())
+                sections.append(await resume_cost.measure())
             case "store":
                 sections.append(await store_speed.measure(sizes))
         print(sections[-1].markdown(), file=sys.stderr, flush=True)

@@ -59,7 +59,10 @@ class Desk:
         return self.call("index_codebase", path=str(root), **arguments)
 
     def search(self, root: Path, query: str, **arguments: Any) -> dict[str, Any]:
-        return self.call("search_code", path=str(root), query=query, **arguments)
+        """With room for every hit: what a budget leaves out has tests of its own."""
+        return self.call(
+            "search_code", path=str(root), query=query, **{"token_budget": 32_768, **arguments}
+        )
 
     def found(self, root: Path, query: str, **arguments: Any) -> list[dict[str, Any]]:
         results: list[dict[str, Any]] = self.search(root, query, **arguments)["results"]

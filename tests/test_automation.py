@@ -12,6 +12,7 @@ from contextd.plugins import load_extensions
 from running import JSON_AND_SSE, Daemon
 
 TOOLS = {tool.name: tool for tool in load_extensions().tools}
+LISTED = {name for name, tool in TOOLS.items() if not tool.lean_only}
 
 
 def test_an_answer_is_the_envelope(daemon: Daemon) -> None:
@@ -88,7 +89,7 @@ def test_the_reference_page_names_every_tool(daemon: Daemon) -> None:
 
 def test_tools_are_listed_for_automations(daemon: Daemon) -> None:
     listed = httpx2.get(f"{daemon.url}/api/v1/tools").json()["tools"]
-    assert {tool["name"] for tool in listed} == set(TOOLS)
+    assert {tool["name"] for tool in listed} == LISTED
     assert all(tool["annotations"] and tool["outputSchema"] for tool in listed)
 
 
@@ -119,11 +120,11 @@ def test_the_older_paths_answer_through_the_same_registry(daemon: Daemon) -> Non
 
 def test_the_older_lists_and_reads_answer_too(daemon: Daemon) -> None:
     listed = httpx2.get(f"{daemon.url}/mcp/tools/list").json()["tools"]
-    assert {tool["name"] for tool in listed} == set(TOOLS)
+    assert {tool["name"] for tool in listed} == LISTED
     resources = httpx2.get(f"{daemon.url}/mcp/resources/list").json()["resources"]
     assert "contextd://tools/status" in {resource["uri"] for resource in resources}
     read = f"{daemon.url}/mcp/resources/read"
-    assert "# status" in httpx2.post(read, json={"uri": "contextd://tools/status"}).text
+    assert "name: status" in httpx2.post(read, json={"uri": "contextd://tools/status"}).text
     assert httpx2.post(read, json={"uri": "contextd://tools/nope"}).status_code == 404
     assert httpx2.post(read, json={}).status_code == 400
     assert httpx2.get(f"{daemon.url}/mcp/resources/list", params={"cursor": "x"}).status_code == 400

@@ -11,7 +11,7 @@ import pytest
 
 from contextd import __version__
 from contextd.domain.errors import Misconfigured
-from contextd.tools.declaration import Registry
+from contextd.tools.registry import Registry
 from running import command, environment
 
 

@@ -16,6 +16,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from code_projects import BROKEN, HERE, Desk, go_shop, grown, open_desk
+from contextd.adapters.tokens import O200kCounter
+from contextd.domain.answers import as_json
 from contextd.domain.errors import BadText, Fault, Invalid
 from contextd.edge.error_map import codes
 from contextd.services.projects import project_at
@@ -320,7 +322,7 @@ def test_an_answer_of_search_code_has_every_field(desk: Desk, shop: Path) -> Non
     assert set(figures) == {"total_results", "returned_results", "search_duration_ms", "cache_hit"}
     assert figures["returned_results"] == len(answer["results"]) <= figures["total_results"]
     assert figures["search_duration_ms"] > 0
-    assert answer["message"].startswith(f"Found {figures['total_results']} results in ")
+    assert answer["message"] == f"Found {figures['total_results']} results"
     best = answer["results"][0]
     assert {
         "chunk_id",
@@ -822,11 +824,13 @@ def test_the_listing_has_the_parameters_of_the_contract(session: Session) -> Non
     assert schemas["get_status"]["required"] == ["path"]
     assert set(schemas["search_code"]["required"]) == {"path", "query"}
     kinds = {name: schema["type"] for name, schema in schemas["index_codebase"]["properties"].items()}
+    of_every_tool = {"branch_id": "string", "token_budget": "integer"}
     assert kinds == {
         "path": "string",
         "force_reindex": "boolean",
         "include_tests": "boolean",
         "include_vendor": "boolean",
+        **of_every_tool,
     }
     asked = schemas["search_code"]["properties"]
     assert (asked["limit"]["minimum"], asked["limit"]["maximum"]) == (1, 100)
@@ -850,13 +854,31 @@ def test_a_run_tells_its_progress_to_a_client_that_asks(session: Session, remote
     assert messages[-1]["result"]["structuredContent"]["success"] is True
 
 
-@pytest.mark.parametrize(("detail", "longest"), [("refs", 0), ("preview", 200)])
-def test_less_detail_answers_with_places_and_shorter_texts(
-    desk: Desk, shop: Path, detail: str, longest: int
-) -> None:
+def test_a_preview_has_every_field_and_shorter_texts(desk: Desk, shop: Path) -> None:
     desk.index(shop)
-    hits = desk.call("search_code", path=str(shop), query="order total", detail=detail)["results"]
+    full, hits = (desk.found(shop, "order total", limit=5, detail=each) for each in ("full", "preview"))
     assert hits
-    assert all(len(hit["content"]) <= longest for hit in hits)
+    assert all(len(hit["content"]) <= 200 for hit in hits)
     assert all(hit["context_before"] == hit["context_after"] == "" for hit in hits)
-    assert all(hit["file"]["path"] and hit["symbol"]["name"] for hit in hits)
+    for part in ("symbol", "file"):
+        assert [set(hit[part]) for hit in hits] == [set(hit[part]) for hit in full]
+    assert {frozenset(hit) for hit in hits} == {frozenset(hit) for hit in full}
+
+
+def test_a_reference_says_what_stands_where_and_nothing_else(desk: Desk, shop: Path) -> None:
+    desk.index(shop)
+    full = desk.search(shop, "order total", limit=5)
+    refs = desk.search(shop, "order total", limit=5, detail="refs")
+    assert set(refs) == {"success", "results", "message"}
+    assert refs["message"] == full["message"]
+    for hit, whole in zip(refs["results"], full["results"], strict=True):
+        assert set(hit) == {"relevance_score", "symbol", "file"}
+        assert set(hit["file"]) == {"path", "start_line", "end_line"}
+        named = {"name", "kind", "container"} if whole["symbol"]["container"] else {"name", "kind"}
+        assert set(hit["symbol"]) == named
+        assert hit["relevance_score"] == whole["relevance_score"]
+        assert hit["symbol"].items() <= whole["symbol"].items()
+        assert hit["file"].items() <= whole["file"].items()
+    counter = O200kCounter()
+    tokens = [counter.count(as_json(hit)) for hit in refs["results"]]
+    assert sum(tokens) / len(tokens) <= 45

@@ -94,7 +94,7 @@ def every_checkpoint(daemon: Daemon) -> Iterator[dict[str, Any]]:
     with httpx2.Client(base_url=daemon.url, timeout=WAIT) as client:
         offset, total = 0, 1
         while offset < total:
-            asked = {"limit": 100, "offset": offset}
+            asked = {"limit": 100, "offset": offset, "token_budget": 32_768}
             page = client.post("/api/v1/tools/checkpoint_list", json=asked).json()["data"]
             yield from page["checkpoints"]
             offset, total = offset + 100, page["total"]

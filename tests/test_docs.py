@@ -41,14 +41,14 @@ def test_the_readme_is_short_and_names_both_commands() -> None:
     assert "make test" in README
 
 
-def test_the_readmes_first_checkpoint_works_as_written(tmp_path: Path) -> None:
-    """Each `contextd call …` line of the README, run by a shell."""
-    lines = re.findall(r"^(contextd call .+)$", README, re.MULTILINE)
-    assert lines
-    for line in lines:
-        program = " ".join(command())
+def test_what_the_readme_calls_works_as_written(tmp_path: Path) -> None:
+    """Each block of the README that has a `contextd call`, run by a shell."""
+    blocks = re.findall(r"```sh\n(.+?)```", README, re.DOTALL)
+    blocks = [block for block in blocks if "contextd call" in block]
+    assert len(blocks) > 1
+    for block in blocks:
         ran = subprocess.run(
-            ["bash", "-c", line.replace("contextd", program, 1)],
+            ["bash", "-euc", f'contextd() {{ {" ".join(command())} "$@"; }}\n{block}'],
             env=environment(tmp_path),
             cwd=tmp_path,
             capture_output=True,
@@ -56,7 +56,7 @@ def test_the_readmes_first_checkpoint_works_as_written(tmp_path: Path) -> None:
             timeout=60,
             check=False,
         )
-        assert ran.returncode == 0, f"{line}\n{ran.stderr}"
+        assert ran.returncode == 0, f"{block}\n{ran.stderr}"
 
 
 def test_every_setting_is_on_its_page() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from contextd.domain import limits
 from contextd.domain.limits import Allowance, Rate
 from contextd.plugins import load_extensions
-from contextd.tools.declaration import Registry
+from contextd.tools.registry import Registry
 
 SEED_CONSTANTS = {
     "MAX_SUMMARY_LENGTH": 500,

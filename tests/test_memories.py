@@ -92,9 +92,8 @@ def test_a_lesson_is_found_by_meaning_as_a_reference_and_read_whole(session: Ses
     first = search(session, project, "schema change hangs")[0]
     assert first["id"] == kept["id"]
     assert first["outcome"] == "failure"
-    assert first["content"] == ""
-    assert first["stale"] is first["quoted"] is False
-    assert first["contradicts"] == []
+    assert first["stale"] is False
+    assert set(first) == {"id", "title", "score", "confidence", "stale", "outcome"}
     whole = get(session, kept["id"])
     assert whole["content"] == DEADLOCK["content"]
     assert whole["description"] == "Before deploys"
@@ -113,11 +112,13 @@ def test_scores_are_shares_and_fall(session: Session, project: str) -> None:
 
 def test_detail_gives_as_much_as_it_says(session: Session, project: str) -> None:
     store(session, project, title="Long notes about caching", content="caching layers " * 40)
-    by_detail = {
-        detail: search(session, project, "caching", detail=detail)[0]["content"]
-        for detail in ("refs", "preview", "full")
-    }
-    assert [len(content) for content in by_detail.values()] == [0, 200, 600]
+    refs, preview, full = (
+        search(session, project, "caching", detail=detail)[0] for detail in ("refs", "preview", "full")
+    )
+    assert "content" not in refs
+    assert [len(hit["content"]) for hit in (preview, full)] == [200, 600]
+    assert set(preview) == set(full) > set(refs)
+    assert {name: full[name] for name in refs} == refs
 
 
 def test_tags_confidence_and_limit_narrow_a_search(session: Session, project: str) -> None:
@@ -234,7 +235,7 @@ def test_contradictions_stay_apart_and_are_shown_together_newest_first(
     newer = store(session, project, title="Staging database and payment call", **other)
     for lesson in (DEADLOCK, LINTER, CACHE):
         store(session, project, **lesson)
-    first, second, *rest = search(session, project, f"staging payment {one['content']}")
+    first, second, *rest = search(session, project, f"staging payment {one['content']}", detail="full")
     assert [first["id"], second["id"]] == [newer["id"], older["id"]]
     assert first["contradicts"] == [older["id"]]
     assert second["contradicts"] == [newer["id"]]
@@ -420,7 +421,8 @@ def test_a_memory_is_stale_when_its_file_changes_and_fresh_when_it_is_as_it_was(
         return next(hit for hit in search(session, str(tmp_path), "deadlock") if hit["id"] == kept["id"])
 
     fresh = found()
-    assert (fresh["stale"], fresh["stale_anchors"]) == (False, [])
+    assert fresh["stale"] is False
+    assert "stale_anchors" not in fresh
     (tmp_path / "env.py").write_text("lock = None\n")
     stale = found()
     assert (stale["stale"], stale["stale_anchors"]) == (True, ["env.py"])
@@ -628,7 +630,17 @@ async def test_a_reference_keeps_its_content_out_of_the_answer_and_says_so(pipel
     await call(pipeline, "memory_store", project_path="/srv/out", **DEADLOCK)
     caller = Caller(session="tests")
     await pipeline.call("memory_search", {"query": "deadlock", "project_path": "/srv/out"}, caller)
-    assert caller.tally.kept_out == [DEADLOCK["content"]]
+    (kept_out,) = caller.tally.kept_out
+    told = json.loads(kept_out)
+    assert told["content"] == DEADLOCK["content"]
+    assert set(told) == {
+        "stale_anchors",
+        "contradicts",
+        "quoted",
+        "content",
+        "created_at",
+        "updated_at",
+    }
 
 
 @pytest.mark.anyio

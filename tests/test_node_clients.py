@@ -124,7 +124,7 @@ def test_the_typescript_sdk_saves_finds_fails_and_reads(desk: Desk, transport: s
     assert seen["failed"]["category"] == "not_found"
     assert seen["unknownTool"]["code"] == -32602
     assert f"contextd://checkpoints/{saved}" in seen["resources"]
-    assert seen["page"].startswith("# ")
+    assert seen["page"].startswith("---\nname: status\n")
     assert seen["missing"]["code"] == -32002
     assert seen["prompts"] == ["resume-work", "diagnose-error", "end-of-session"]
     assert "Saved from Node" in seen["prompt"][0]["content"]["text"]

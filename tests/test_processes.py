@@ -30,6 +30,7 @@ from running import Daemon, Stdio, command, environment, running_daemon, running
 
 SHOP = "/tmp/processes/shop"
 SETTINGS = {"CONTEXTD_RATE_LIMIT": "off"}
+WHOLE = {"token_budget": 32_768}
 EACH = 25
 """Writes of every process."""
 RACERS = 8
@@ -163,13 +164,15 @@ def test_a_daemon_two_stdio_servers_and_two_plain_processes_write_at_once(
         assert len(written) == 5 * EACH
         offsets = range(0, 5 * EACH, 100)
         seen_by_daemon = listed(
-            daemon.tool("checkpoint_list", project_path=SHOP, limit=100, offset=offset).json()["data"]
+            daemon.tool("checkpoint_list", project_path=SHOP, limit=100, offset=offset, **WHOLE).json()[
+                "data"
+            ]
             for offset in offsets
         )
         assert seen_by_daemon == written
         for server in servers:
             assert written == listed(
-                server.call("checkpoint_list", project_path=SHOP, limit=100, offset=offset)
+                server.call("checkpoint_list", project_path=SHOP, limit=100, offset=offset, **WHOLE)
                 for offset in offsets
             )
         assert daemon.stop() == 0
@@ -185,7 +188,7 @@ def test_what_one_process_was_told_is_kept_the_next_one_reads_at_once(tmp_path: 
             id = server.call("checkpoint_save", summary=f"from server {number}", project_path=SHOP)["id"]
             assert daemon.tool("checkpoint_restore", id=id).status_code == 200
         printed = subprocess.run(
-            command("call", "checkpoint_list", "limit=100"),
+            command("call", "checkpoint_list", "limit=100", "token_budget=32768"),
             env=environment(tmp_path, **SETTINGS),
             capture_output=True,
             check=True,

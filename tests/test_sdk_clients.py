@@ -168,6 +168,7 @@ async def test_checkpoints_and_tool_pages_can_be_read_as_resources(
     assert {t.uri_template for t in templates} == {
         "contextd://checkpoints/{id}",
         "contextd://memories/{id}",
+        "contextd://refs/{ref}",
         "contextd://skills/{id}",
         "contextd://tools/{name}",
     }
@@ -175,7 +176,8 @@ async def test_checkpoints_and_tool_pages_can_be_read_as_resources(
     assert first.uri == f"contextd://checkpoints/{saved['id']}"
     assert json.loads(_contents(await client.read_resource(first.uri)))["id"] == saved["id"]
     page = _contents(await client.read_resource("contextd://tools/checkpoint_save"))
-    assert "project_path" in page
+    assert "name: checkpoint_save" in page
+    assert "Use: " in page
     with pytest.raises(MCPError) as missing:
         await client.read_resource("contextd://checkpoints/cp_unknown")
     assert missing.value.error.code == (-32602 if client.protocol_version >= MODERN else -32002)

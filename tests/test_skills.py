@@ -21,7 +21,7 @@ from contextd.domain.errors import BadLength, Conflict, NotFound, RateLimited
 from contextd.domain.records import SHARED, Entry
 from contextd.domain.versions import Version
 from contextd.edge.call_pipeline import CallPipeline, pipeline_of
-from contextd.edge.mcp_library import Library
+from contextd.edge.mcp_library import library_of
 from contextd.plugins import Extensions, load_extensions
 from contextd.settings import RateLimit, Settings
 from contextd.wiring import House, build, open_house
@@ -188,17 +188,21 @@ def test_category_and_tags_narrow_lists_and_searches(session: Session, category:
     assert [hit["name"] for hit in found["results"]] == [f"{category} both"]
 
 
-def test_detail_shortens_what_is_long_and_removes_no_field(session: Session, category: str) -> None:
-    create(session, category, content="word " * 300, metadata={"k": "v"}, prerequisites=["p"])
-    hits = [
-        structured(session.call("skill_search", query="word", category=category, detail=detail))["results"][
-            0
-        ]
+def test_detail_shortens_what_is_long_and_references_name_it_alone(session: Session, category: str) -> None:
+    made = create(session, category, content="word " * 300, metadata={"k": "v"}, prerequisites=["p"])
+    answers = [
+        structured(session.call("skill_search", query="word", category=category, detail=detail))
         for detail in ("refs", "preview", "full")
     ]
-    assert [len(hit["content"]) for hit in hits] == [0, 200, 1500]
-    assert [hit["prerequisites"] for hit in hits] == [[], [], ["p"]]
-    assert len({frozenset(hit) for hit in hits}) == 1
+    refs, preview, full = (answer["results"][0] for answer in answers)
+    assert set(refs) == {"id", "name", "score"}
+    assert "query" not in answers[0]
+    assert [len(hit["content"]) for hit in (preview, full)] == [200, 1500]
+    assert [hit["prerequisites"] for hit in (preview, full)] == [[], ["p"]]
+    assert set(preview) == set(full)
+    session.call("skill_apply", id=made["id"], success=True)
+    used = structured(session.call("skill_search", query="word", category=category, detail="refs"))
+    assert used["results"][0]["success_rate"] == 1.0
 
 
 def test_deleting_takes_versions_and_outcomes_along(session: Session, category: str) -> None:
@@ -700,9 +704,7 @@ async def test_listings_page_through_checkpoints_and_skills(tmp_path: Path) -> N
             await call(pipeline, "checkpoint_save", summary=f"s{number}", project_path="/srv/a")
         for _ in range(51):
             await call(pipeline, "skill_create", **draft("c"))
-        library = Library(
-            house.registry, house.checkpoints, house.collections, house.memories, house.skills
-        )
+        library = library_of(house)
         pages = [await library.resources(HERE, cursor) for cursor in (None, "50")]
         first = await library.skills(HERE, None)
         second = await library.skills(HERE, first["nextCursor"])

@@ -366,6 +366,28 @@ async def test_a_swap_in_one_project_does_not_touch_another(store: Store) -> Non
     assert await store.get(BETA, "a") == yours
 
 
+async def test_what_is_put_beside_a_swap_is_there_when_it_is(store: Store) -> None:
+    first = note("a", "walrus")
+    beside = [Entry(note("b", "seal"), AHEAD), Entry(note("c"))]
+    assert await store.swap(Entry(first), None, beside) is True
+    assert await store.get(ALPHA, "a") == first
+    assert await store.get(ALPHA, "b") == note("b", "seal")
+    assert await store.get(ALPHA, "c") == note("c")
+    assert await found(store, "seal", AHEAD) == ["b"]
+
+
+async def test_a_record_without_words_is_found_by_its_id_alone(store: Store) -> None:
+    bare = replace(note("a"), title="", text="", tags=())
+    await store.put(entries(bare, note("b", "walrus")))
+    assert await store.get(ALPHA, "a") == bare
+    assert await found(store, "walrus") == ["b"]
+    assert [record.id for record in await store.unembedded("test", 9)] == ["b"]
+    assert sorted(await ids(store, EVERYWHERE)) == ["a", "b"]
+    await store.put(entries(replace(bare, text="penguin")))
+    assert await found(store, "penguin") == ["a"]
+    assert await store.delete(ALPHA, ["a"]) == 1
+
+
 async def test_of_many_who_swap_at_once_in_two_processes_one_succeeds(open_store: Opener) -> None:
     stores = [open_store(), open_store()]
     first = note("a")

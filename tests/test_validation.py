@@ -25,9 +25,11 @@ from contextd.domain.errors import (
 from contextd.edge.error_map import as_jsonrpc, body, codes
 from contextd.plugins import load_extensions
 from contextd.tools.checkpoints import CheckpointList, CheckpointSave, CheckpointSearch
-from contextd.tools.declaration import Input, Registry
-from contextd.tools.validation import parse
+from contextd.tools.declaration import Input
+from contextd.tools.registry import Registry
+from contextd.tools.validation import parse, parse_call
 
+TOOLS = {tool.name: tool for tool in load_extensions().tools}
 SAVE = {"summary": "s", "project_path": "/p"}
 
 
@@ -170,7 +172,7 @@ def test_every_kind_of_field_is_explained_in_words(
         ("checkpoint_list", {"offset": 10**9}, "give an integer from 0 to 1000000"),
         ("analytics_get", {"start_date": "1"}, "give 10 characters"),
         ("skill_update", {"id": "skill-1", "name": "a\nb"}, "one line without control characters: send"),
-        ("status", {"x": 1}, "x is not a field of this tool: this tool takes no fields"),
+        ("status", {"x": 1}, "x is not a field of this tool: known fields: branch_id, token_budget"),
         (
             "memory_store",
             {"project_path": "/p", "title": "t", "content": "c", "anchors": [{"file": ""}]},
@@ -256,3 +258,41 @@ def test_the_error_of_the_seeds_example_is_ours() -> None:
     assert error["data"]["category"] == "validation"
     assert error["data"]["details"] == {"field": "summary", "error": "summary is required"}
     assert body(fault(CheckpointSave, {}))["code"] == "VAL_001"
+
+
+@pytest.mark.parametrize(
+    ("terms", "id", "message"),
+    [
+        (
+            {"token_budget": 99},
+            "VAL_004",
+            "token_budget is out of range: give an integer from 100 to 32768",
+        ),
+        ({"token_budget": 32_769}, "VAL_004", "token_budget is out of range"),
+        ({"token_budget": "500"}, "VAL_002", "token_budget has the wrong type"),
+        ({"token_budget": True}, "VAL_002", "token_budget has the wrong type"),
+        ({"branch_id": ""}, "VAL_003", "branch_id is too short"),
+        ({"branch_id": "x" * 129}, "VAL_003", "branch_id is too long"),
+        ({"branch_id": 7}, "VAL_002", "branch_id has the wrong type"),
+        ({"branch_id": "a\0b"}, "VAL_008", "branch_id contains a NUL character"),
+    ],
+)
+@pytest.mark.parametrize("tool", ["status", "checkpoint_list"])
+def test_what_every_call_may_say_is_held_to_its_bounds(
+    tool: str, terms: dict[str, Any], id: str, message: str
+) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse_call(TOOLS[tool], terms)
+    assert refused.value.id == id
+    assert message in refused.value.message
+
+
+def test_a_tool_keeps_a_field_that_every_call_has_beside_others() -> None:
+    terms, ask = parse_call(TOOLS["branch_status"], {"branch_id": "br-1", "token_budget": 500})
+    assert (terms.branch_id, terms.token_budget, ask.branch_id) == (None, 500, "br-1")
+
+
+@pytest.mark.parametrize("arguments", [None, [], "x", 7])
+def test_arguments_that_are_no_object_are_refused(arguments: object) -> None:
+    with pytest.raises(WrongType, match="send a JSON object of named fields"):
+        parse_call(TOOLS["status"], arguments)

@@ -213,7 +213,7 @@ class Settings:
         "CONTEXTD_TOOLSETS",
         ("all",),
         _toolsets,
-        "which groups of tools are listed, such as errors,code; unlisted ones still answer",
+        "which groups of tools are listed, such as errors,code; lean: a few that find the rest; all answer",
     )
     session_idle_s: float = _setting(
         "CONTEXTD_SESSION_IDLE_S", 1800.0, _positive, "an MCP session without requests ends after this"

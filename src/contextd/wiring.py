@@ -31,7 +31,9 @@ from contextd.domain.records import Content
 from contextd.plugins import Extensions, load_extensions
 from contextd.scrubbing.scrubber import SecretScrubber
 from contextd.services.analytics import Analytics, Rates
+from contextd.services.answering import Answering
 from contextd.services.archive import Archive
+from contextd.services.branch_memories import BranchMemories
 from contextd.services.checkpoints import Checkpoints
 from contextd.services.closer_reading import CloserReader
 from contextd.services.code_index import CodeIndex
@@ -40,19 +42,24 @@ from contextd.services.code_status import CodeStatuses
 from contextd.services.collections import Collections
 from contextd.services.embedding import Embeddings
 from contextd.services.file_finding import FileFinding
+from contextd.services.folding import Folding
 from contextd.services.health import Health
 from contextd.services.memories import Memories
 from contextd.services.pattern_library import PatternLibrary
 from contextd.services.patterns import PatternPack
+from contextd.services.ref_reading import RefReading
+from contextd.services.references import References
 from contextd.services.remediations import Remediations
 from contextd.services.second_opinion import SecondOpinion
 from contextd.services.skills import Skills
 from contextd.services.symbols import Symbols
+from contextd.services.tool_finding import ToolFinding
 from contextd.services.troubleshooting import Troubleshooting
 from contextd.services.used_trees import UsedTrees
 from contextd.services.watching import Watching
 from contextd.settings import Settings
-from contextd.tools.declaration import Registry
+from contextd.tools.discovery import findable
+from contextd.tools.registry import Registry
 
 CONTENTS: Final[tuple[Content, ...]] = ("text", "code")
 
@@ -83,6 +90,9 @@ class House:
     memories: Memories
     skills: Skills
     health: Health
+    folding: Folding
+    references: References
+    answering: Answering
     analytics: Analytics
     embeddings: Embeddings
     language_model: LanguageModel | None
@@ -109,10 +119,10 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
     archive = Archive(store, embeddings, scrubber, telemetry, clock)
     registry = Registry(tuple(extensions.tools), settings.toolsets)
     code = _code_room(settings, extensions, embeddings, scrubber, telemetry, clock)
-    checkpoints = Checkpoints(archive, FileFinding(code.store, code.search))
+    tokens = O200kCounter()
+    checkpoints = Checkpoints(archive, FileFinding(code.store, code.search), tokens)
     collections = Collections(archive, code.index)
     health = Health(store, embeddings, clock, __version__, lambda: len(registry))
-    tokens = O200kCounter()
     outcomes = SqliteOutcomeLog(settings.data_dir)
     memories = Memories(archive, outcomes, clock)
     skills = Skills(archive, outcomes)
@@ -121,7 +131,6 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
         outcomes,
         clock,
         Rates(settings.usd_per_million_tokens, settings.tokens_per_minute),
-        lambda: tokens.count(registry.listing()),
     )
     patterns = PatternLibrary(
         archive, lambda: PatternPack.shipped().with_patterns(extensions.patterns), outcomes
@@ -130,6 +139,8 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
     language_model = _language_model(settings, tokens, clock)
     opinion = SecondOpinion(language_model, scrubber)
     troubleshooting = Troubleshooting(archive, remediations, patterns, outcomes, opinion, clock)
+    references = References(store, clock)
+    folding = Folding(store, references, BranchMemories(memories, tokens), scrubber, tokens, clock)
     limit = settings.rate_limit
     return House(
         settings=settings,
@@ -141,11 +152,14 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
             CodeSearch: code.search,
             CodeStatuses: code.statuses,
             Collections: collections,
+            Folding: folding,
             Health: health,
             Memories: memories,
+            RefReading: RefReading(references, folding.trail, tokens),
             Remediations: remediations,
             Skills: skills,
             Symbols: code.symbols,
+            ToolFinding: ToolFinding(lambda: findable(registry), embeddings),
             Troubleshooting: troubleshooting,
             **extensions.services,
         },
@@ -154,6 +168,9 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
         memories=memories,
         skills=skills,
         health=health,
+        folding=folding,
+        references=references,
+        answering=Answering(references, folding, tokens, clock),
         analytics=analytics,
         embeddings=embeddings,
         language_model=language_model,

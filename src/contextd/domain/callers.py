@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from contextd.domain.limits import DEFAULT_TOKENS
 from contextd.domain.records import Project
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -23,6 +24,11 @@ class Principal:
     def may_use(self, project: Project) -> bool:
         return self.projects is None or project.key in self.projects
 
+    @property
+    def scope(self) -> str:
+        """Who it is and what it may see: what is held for one scope is shown to no other."""
+        return self.name if self.projects is None else f"{self.name} {' '.join(sorted(self.projects))}"
+
 
 LOCAL = Principal("local")
 """The person at this machine: stdio, the command line, loopback without tokens."""
@@ -32,11 +38,13 @@ LOCAL = Principal("local")
 class Tally:
     """What one call used, counted on the way for its analytics event."""
 
-    project: str | None = None
+    project: Project | None = None
     cache_hits: int = 0
     cache_misses: int = 0
     kept_out: list[str] = field(default_factory=list)
     """Texts that the same call at full detail would have answered besides."""
+    folded: int = 0
+    """Tokens that a branch used and its parent did not get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +56,12 @@ class Caller:
     request_id: str = ""
     progress: Progress = field(default=_no_progress)
     tally: Tally = field(default_factory=Tally)
+    tokens: int = DEFAULT_TOKENS
+    """What the answer to this call may cost."""
+    branch: str | None = None
+    """The branch that pays for it."""
 
     @property
-    def allowance_key(self) -> str:
-        """Rate limits are per session, and per principal where there is none."""
+    def key(self) -> str:
+        """Whose rate limits and branches these are: the session's, else the principal's."""
         return self.session or f"principal:{self.principal.name}"

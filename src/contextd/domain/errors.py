@@ -275,6 +275,92 @@ class Draining(Unavailable):
         super().__init__("the daemon is shutting down")
 
 
+# --- folding and references ------------------------------------------------------------
+
+
+class NoSuchBranch(Fault):
+    id = "FOLD_001"
+    category = "not_found"
+    hint = "use a branch_id that the branch tool gave to you; finished ones are forgotten after three days"
+
+    def __init__(self) -> None:
+        super().__init__("branch not found")
+
+
+class BranchEnded(Fault):
+    id = "FOLD_002"
+    category = "conflict"
+    hint = "call without branch_id, or open a new branch; branch_status shows what came of this one"
+
+    def __init__(self, state: str) -> None:
+        super().__init__(f"the branch has ended: it is {state}", None, {"state": state})
+
+
+class TooDeep(Invalid):
+    id = "FOLD_003"
+    hint = "return this branch first, or do the subtask within it"
+
+
+class TooManyBranches(Fault):
+    id = "FOLD_004"
+    category = "conflict"
+    hint = "return one of the open branches first"
+
+
+class DaemonFull(Unavailable):
+    id = "FOLD_005"
+    hint = "try again when others have returned their branches"
+
+
+class BudgetBeyondParent(Invalid):
+    id = "FOLD_006"
+    hint = "ask for no more than the parent has left; branch_status shows it"
+
+
+class BranchTimedOut(Fault):
+    id = "FOLD_007"
+    category = "timeout"
+    hint = "return it with what was found so far; ref_get with the branch_id lists what it read"
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the branch's time of {seconds:g} s is over", None, {"timeout_s": seconds})
+
+
+class BudgetExhausted(Fault):
+    id = "FOLD_008"
+    category = "conflict"
+    hint = "call return with a summary of what was found, then go on in its parent or a new branch"
+
+    def __init__(self, branch_id: str, budget: int, used: int) -> None:
+        super().__init__(
+            f"the branch's budget of {budget} tokens is used up",
+            None,
+            {"branch_id": branch_id, "budget": budget, "used": used},
+        )
+
+
+class OtherProject(Invalid):
+    id = "FOLD_009"
+    hint = "leave project_path out: a branch works in its parent's project"
+
+
+class TreeFull(TooManyBranches):
+    id = "FOLD_010"
+    hint = "return the outermost branch and open a new one"
+
+
+class NoSuchRef(Fault):
+    id = "REF_001"
+    category = "not_found"
+    hint = "use a ref as an answer gave it; refs are kept for three days, then call the tool again"
+
+    def __init__(self) -> None:
+        super().__init__("there is nothing under this ref, or no longer")
+
+
+# --- contextd itself ------------------------------------------------------------------
+
+
 class Internal(Fault):
     id = "SRV_500"
     category = "internal"

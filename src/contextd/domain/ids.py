@@ -21,6 +21,11 @@ def drawer_of(id: str) -> str | None:
     return found.group(1) if found else None
 
 
+def short_hash(digest: bytes) -> str:
+    """Fifty bits of a digest, in ten characters: short, because every mark in an answer names it."""
+    return _base32(int.from_bytes(digest[:8]) >> 14, 10)
+
+
 def _base32(number: int, width: int) -> str:
     digits = []
     for _ in range(width):

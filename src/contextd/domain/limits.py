@@ -41,6 +41,35 @@ MAX_OFFSET: Final = 1_000_000
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 
+DEFAULT_TOKENS: Final = 2_000
+"""Of an answer, unless its tool or its caller says otherwise."""
+REFERENCES_TOKENS: Final = 500
+"""Of a search that answers by reference."""
+WHOLE_TOKENS: Final = 16_000
+"""Of an answer whose worth lies in being whole: a skill's steps, a memory."""
+MIN_TOKENS: Final = 100
+MAX_TOKENS: Final = 32_768
+"""What a caller may ask of one answer."""
+
+REF_CHARS: Final = 4_000_000
+"""Of everything held under one ref. A checkpoint's content and state fit."""
+REF_DAYS: Final = 3
+REFS_CHARS: Final = 64_000_000
+"""Of all refs of one project: beyond it the oldest go."""
+
+BRANCH_TOKENS: Final = 8_192
+MAX_BRANCH_TOKENS: Final = 32_768
+BRANCH_S: Final = 600
+MAX_BRANCH_S: Final = 3_600
+MAX_BRANCH_DEPTH: Final = 3
+MAX_CALLER_BRANCHES: Final = 10
+MAX_BRANCHES: Final = 100
+BRANCH_WARNS_AT: Final = 0.8
+BRANCH_MEMORIES: Final = 3
+BRANCH_MEMORIES_SHARE: Final = 0.2
+MAX_PROMPT_LENGTH: Final = 20_000
+MAX_RETURN_LENGTH: Final = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class Rate:

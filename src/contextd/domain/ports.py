@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from contextd.domain.records import (
     Drawer,
@@ -32,11 +32,12 @@ class Store(Protocol):
     async def put(self, entries: Sequence[Entry]) -> None:
         """Insert, or replace by id. All or nothing within one project."""
 
-    async def swap(self, entry: Entry, old: Record | None) -> bool:
+    async def swap(self, entry: Entry, old: Record | None, beside: Sequence[Entry] = ()) -> bool:
         """Put the entry if the record of its id is still `old`, or if there is none when None.
 
         A record is `old` by its `updated_at`. Returns whether the entry was put: of several who try at
-        once, in any process, one has put it.
+        once, in any process, one has put it. Entries `beside` it, of the same project, are there when it
+        is; when it was not put, they may be there or not.
         """
 
     async def get(self, project: Project, id: str) -> Record | None: ...
@@ -126,6 +127,10 @@ class Telemetry(Protocol):
         """Of the span under way, for logs."""
 
 
+LISTING: Final = "tools/list"
+"""The event of a client that was told the tools. Not a call: it is of no project, and no tool's use."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One finished call, for analytics. Holds no content."""
@@ -139,8 +144,15 @@ class Event:
     """`ok`, or the id of the fault."""
     duration_ms: float
     tokens_out: int
+    """The whole answer as text, envelope included."""
+    tokens_envelope: int = 0
+    """Of `tokens_out`: the envelope's own fields and the markers of cuts."""
     tokens_kept_out: int = 0
     """Of what the same call at full detail would have answered besides."""
+    tokens_cut: int = 0
+    """Of what the same answer without a budget would have held besides."""
+    tokens_folded: int = 0
+    """Of a `return`: what was charged to its branch, less the summary that the parent got."""
     cache_hits: int = 0
     cache_misses: int = 0
 
@@ -154,7 +166,10 @@ class ToolTally:
     ok: int
     duration_ms: float
     tokens_out: int
+    tokens_envelope: int
     tokens_kept_out: int
+    tokens_cut: int
+    tokens_folded: int
     cache_hits: int
     cache_misses: int
 
@@ -162,7 +177,10 @@ class ToolTally:
 @dataclass(frozen=True, slots=True)
 class Tallies:
     tools: tuple[ToolTally, ...]
+    """Listings are none of them."""
     sessions: int
+    tokens_listed: int
+    """What clients were told about the tools before they called any."""
 
 
 class EventLog(Protocol):
@@ -174,7 +192,16 @@ class EventLog(Protocol):
         self, since: datetime | None, until: datetime | None, projects: Collection[str] | None
     ) -> Tallies:
         """Sums over `since <= at < until`, of the projects with these keys, or of all for None.
-        A session that worked in several counts once."""
+
+        A session that worked in several counts once. A listing belongs to the projects that its session
+        called in, at whatever time.
+        """
+
+    async def session(self, session: str, principal: str, projects: Collection[str] | None) -> Tallies:
+        """Sums over the session of this principal, but for what was rolled up: a day names no session.
+
+        With `projects`, calls in others are left out; calls in none are not.
+        """
 
     async def close(self) -> None: ...
 

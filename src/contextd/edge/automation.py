@@ -1,6 +1,5 @@
 """The HTTP face for automations: `POST /api/v1/tools/NAME`, its OpenAPI page, and the older paths."""
 
-import json
 from typing import Annotated, Any, Final
 
 from mcp_types import ListResourcesResult
@@ -10,9 +9,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from contextd import __version__
+from contextd.domain.answers import Answer, as_json
 from contextd.domain.callers import Caller
 from contextd.domain.errors import BadFormat, Fault, Gone, NotFound, TooLarge
-from contextd.edge.call_pipeline import Answer, CallPipeline
+from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.error_map import as_jsonrpc, body, codes
 from contextd.edge.guard import principal_of
 from contextd.edge.mcp_library import Library
@@ -59,10 +59,15 @@ class Automation:
             answer = await self._run(request, request.path_params["name"], await _arguments(request))
         except Fault as fault:
             return _failed(fault)
-        return _json_text(
-            f'{{"data":{answer.text},"refs":{json.dumps(answer.refs)},"tokens_used":{answer.tokens_used},'
-            f'"has_more":{json.dumps(answer.has_more)},"truncated":{json.dumps(answer.truncated)}}}'
-        )
+        envelope = {
+            "data": answer.data,
+            "refs": list(answer.refs),
+            "tokens_used": answer.tokens_used,
+            "has_more": answer.has_more,
+            "truncated": answer.truncated,
+            **({"warning": answer.warning} if answer.warning else {}),
+        }
+        return Response(as_json(envelope), media_type="application/json")
 
     async def _legacy(self, request: Request) -> Response:
         """The paths of the first contextd: plain arguments or a JSON-RPC message in, JSON-RPC out."""
@@ -82,7 +87,7 @@ class Automation:
         return await self._pipeline.call(name, arguments, _caller(request))
 
     async def _list(self, request: Request) -> Response:
-        return JSONResponse({"tools": [tool.listing for tool in self._pipeline.registry.listed]})
+        return JSONResponse({"tools": list(self._pipeline.listing(_caller(request)))})
 
     async def _resources(self, request: Request) -> Response:
         try:
@@ -136,10 +141,6 @@ def _failed(fault: Fault) -> JSONResponse:
     if (wait := fault.details.get("retry_after_ms")) is not None:
         headers["Retry-After"] = str(-(-int(str(wait)) // 1000))
     return JSONResponse(body(fault), codes(fault).http, headers)
-
-
-def _json_text(text: str) -> Response:
-    return Response(text, media_type="application/json")
 
 
 def not_found(path: str) -> JSONResponse:

@@ -1,47 +1,50 @@
 """The one road that every call takes, whichever door it came in by.
 
-span -> drain -> rate limit -> validate -> deadline -> tool -> scrub -> count -> event.
+span -> drain -> rate limit -> validate -> branch -> deadline -> tool -> scrub -> budget -> event.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
 
-from pydantic_core import to_json
-
+from contextd.domain.answers import Answer
 from contextd.domain.callers import Caller
-from contextd.domain.errors import Draining, Fault, Forbidden, Internal, Invalid, RateLimited, TimedOut
+from contextd.domain.errors import (
+    BranchTimedOut,
+    Draining,
+    Fault,
+    Forbidden,
+    Internal,
+    Invalid,
+    RateLimited,
+    TimedOut,
+)
 from contextd.domain.limits import Allowance
 from contextd.domain.ports import Clock, Event, Scrubber, Telemetry, TokenCounter
 from contextd.domain.records import Json
 from contextd.services.analytics import Analytics
-from contextd.tools.declaration import AnyTool, Registry
-from contextd.tools.validation import parse
+from contextd.services.answering import Account, Answering, Draft
+from contextd.tools.declaration import AnyTool, Output
+from contextd.tools.registry import Registry
+from contextd.tools.validation import parse_call
 from contextd.wiring import House
 
 logger = logging.getLogger(__name__)
 
+CALL_TOOL: Final = "call_tool"
+
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A tool's answer, scrubbed and counted. `text` is `data` as JSON, made once."""
+class _Call:
+    """What is known of a call while it is under way."""
 
-    data: dict[str, Any]
-    text: str
-    tokens_used: int
-    truncated: bool = False
-    has_more: bool = False
-    refs: tuple[str, ...] = ()
-
-    def envelope(self) -> dict[str, Any]:
-        """What stands beside the data; only `tokens_used` when there is nothing else to say."""
-        beside: dict[str, Any] = {"tokens_used": self.tokens_used}
-        if self.truncated or self.refs:
-            beside |= {"truncated": self.truncated, "has_more": self.has_more, "refs": list(self.refs)}
-        return beside
+    tool: AnyTool
+    ask: Any
+    caller: Caller
+    account: Account | None
 
 
 class CallPipeline:
@@ -52,6 +55,7 @@ class CallPipeline:
         allowance: Allowance | None,
         scrubber: Scrubber,
         tokens: TokenCounter,
+        answering: Answering,
         analytics: Analytics,
         telemetry: Telemetry,
         clock: Clock,
@@ -61,6 +65,7 @@ class CallPipeline:
         self._allowance = allowance
         self._scrubber = scrubber
         self._tokens = tokens
+        self._answering = answering
         self._analytics = analytics
         self._telemetry = telemetry
         self._clock = clock
@@ -68,14 +73,16 @@ class CallPipeline:
         self._cut_off: set[asyncio.Task[Any]] = set()
         self._draining = False
 
-    def listing(self, caller: Caller) -> tuple[AnyTool, ...]:
-        """What is advertised, and counted: the tools' schemas enter the caller's context."""
-        self._analytics.listed(caller)
-        return self.registry.listed
+    def listing(self, caller: Caller, told: str = "") -> tuple[dict[str, Any], ...]:
+        """What is advertised, and counted with all else that was `told`: it enters the caller's context."""
+        self._analytics.listed(caller, self._tokens.count(self.registry.listing() + told))
+        return self.registry.listings
 
     async def call(self, name: str, arguments: object, caller: Caller) -> Answer:
         """Run one tool. Raises Fault and nothing else; CancelledError passes through."""
         tool = self.registry[name]
+        if name == CALL_TOOL:
+            tool, arguments = self._inner(tool, arguments)
         if self._draining:
             raise Draining
         task = asyncio.current_task()
@@ -98,15 +105,22 @@ class CallPipeline:
             if outermost:
                 self._in_flight.discard(task)
 
+    def _inner(self, tool: AnyTool, arguments: object) -> tuple[AnyTool, object]:
+        """The tool that call_tool names: it runs, is limited and is counted as itself."""
+        terms, ask = parse_call(tool, arguments)
+        return self.registry[ask.name], {**terms.model_dump(exclude_none=True), **ask.arguments}
+
     async def _observed(self, tool: AnyTool, arguments: object, caller: Caller) -> Answer:
         """Refused calls are not counted as use; what ran is, whatever came of it."""
         started = self._clock.monotonic()
-        tokens = 0
-        outcome, ran = "cancelled", True
+        answer: Answer | None = None
+        outcome, ran = "cancelled", False
         try:
             self._charge(tool, caller)
-            answer = await self._run(tool, parse(tool.input, arguments), caller)
-            tokens, outcome = answer.tokens_used, "ok"
+            call = await self._admitted(tool, arguments, caller)
+            ran = True
+            answer = await self._run(call)
+            outcome = "ok"
         except (RateLimited, Invalid, Forbidden) as fault:
             outcome, ran = fault.id, False
             if isinstance(fault, Invalid) and tool.toolset == "code":
@@ -125,35 +139,59 @@ class CallPipeline:
                 "contextd_tool_call_duration_seconds", elapsed, tool=tool.name, outcome=outcome
             )
             if ran:
-                self._analytics.record(
-                    Event(
-                        at=self._clock.now(),
-                        tool=tool.name,
-                        project=caller.tally.project,
-                        session=caller.session,
-                        principal=caller.principal.name,
-                        outcome=outcome,
-                        duration_ms=elapsed * 1000,
-                        tokens_out=tokens,
-                        tokens_kept_out=sum(self._tokens.count(text) for text in caller.tally.kept_out),
-                        cache_hits=caller.tally.cache_hits,
-                        cache_misses=caller.tally.cache_misses,
-                    )
-                )
+                self._analytics.record(self._event(tool, caller, outcome, elapsed, answer))
+
+    def _event(
+        self, tool: AnyTool, caller: Caller, outcome: str, elapsed: float, answer: Answer | None
+    ) -> Event:
+        tally = caller.tally
+        return Event(
+            at=self._clock.now(),
+            tool=tool.name,
+            project=tally.project.key if tally.project else None,
+            session=caller.session,
+            principal=caller.principal.name,
+            outcome=outcome,
+            duration_ms=elapsed * 1000,
+            tokens_out=answer.tokens_used if answer else 0,
+            tokens_kept_out=sum(self._tokens.count(text) for text in tally.kept_out),
+            tokens_envelope=answer.tokens_beside if answer else 0,
+            tokens_cut=answer.tokens_cut if answer else 0,
+            tokens_folded=tally.folded,
+            cache_hits=tally.cache_hits,
+            cache_misses=tally.cache_misses,
+        )
 
     def _charge(self, tool: AnyTool, caller: Caller) -> None:
         if self._allowance is None:
             return
-        wait = self._allowance.take(caller.allowance_key, tool.name, self._clock.monotonic())
+        wait = self._allowance.take(caller.key, tool.name, self._clock.monotonic())
         if wait:
             self._telemetry.count("contextd_rate_limited_total", tool=tool.name)
             raise RateLimited(tool.name, max(1, round(wait * 1000)))
 
-    async def _run(self, tool: AnyTool, ask: Any, caller: Caller) -> Answer:
+    async def _admitted(self, tool: AnyTool, arguments: object, caller: Caller) -> _Call:
+        """The call as its tool will see it: what it may cost, and who pays."""
+        terms, ask = parse_call(tool, arguments)
+        account = None
+        if terms.branch_id is not None:
+            account = await self._answering.enter(terms.branch_id, caller)
+        budget = terms.token_budget or tool.tokens(ask)
+        room = budget if account is None else min(budget, account.room)
+        return _Call(tool, ask, replace(caller, tokens=room, branch=terms.branch_id), account)
+
+    async def _run(self, call: _Call) -> Answer:
+        tool, caller, account = call.tool, call.caller, call.account
+        seconds = tool.timeout_s
+        if account is not None:
+            seconds = min(seconds, max(0.0, self._answering.seconds_left(account)))
         try:
-            async with asyncio.timeout(tool.timeout_s):
-                output = await tool.run(self._services[tool.service], ask, caller)
+            async with asyncio.timeout(seconds):
+                output = await tool.run(self._services[tool.service], call.ask, caller)
+            return await self._answered(output, call)
         except TimeoutError:
+            if account is not None and seconds < tool.timeout_s:
+                raise BranchTimedOut(account.timeout_s) from None
             raise TimedOut(tool.name, tool.timeout_s) from None
         except Fault:
             raise
@@ -161,15 +199,17 @@ class CallPipeline:
             # The pipeline's catch-all: logged here, never echoed to a client.
             logger.exception("%s failed", tool.name)
             raise Internal(caller.request_id) from None
-        return self._finished(output.model_dump(mode="json"))
 
-    def _finished(self, data: dict[str, Any]) -> Answer:
+    async def _answered(self, output: Output, call: _Call) -> Answer:
+        data = self._scrubbed(output.model_dump(mode="json", exclude_unset=output.sparse))
+        draft = Draft(call.tool.name, data, call.tool.output_schema, call.caller.tokens)
+        return await self._answering.answer(draft, call.caller, call.account)
+
+    def _scrubbed(self, data: dict[str, Any]) -> dict[str, Any]:
         clean, found = self._scrubber.scrub_json(cast(Json, data))
         for rule, count in found.items():
             self._telemetry.count("contextd_secrets_redacted_total", count, rule=rule)
-        scrubbed = cast(dict[str, Any], clean)
-        text = to_json(scrubbed).decode()
-        return Answer(scrubbed, text, self._tokens.count(text))
+        return cast(dict[str, Any], clean)
 
     async def drain(self, seconds: float) -> int:
         """Refuse new calls and let those in flight finish. Returns how many were cut off."""
@@ -194,6 +234,7 @@ def pipeline_of(house: House) -> CallPipeline:
         house.allowance,
         house.scrubber,
         house.tokens,
+        house.answering,
         house.analytics,
         house.telemetry,
         house.clock,

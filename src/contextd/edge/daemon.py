@@ -17,7 +17,7 @@ from mcp.server.stdio import stdio_server
 from contextd.domain.errors import Misconfigured
 from contextd.edge.call_pipeline import CallPipeline, pipeline_of
 from contextd.edge.http_app import HttpApp
-from contextd.edge.mcp_library import Library
+from contextd.edge.mcp_library import library_of
 from contextd.edge.mcp_server import McpFace
 from contextd.edge.stdin_lines import StdinLines
 from contextd.settings import Settings
@@ -100,9 +100,7 @@ async def serve_stdio(house: House) -> None:
     """Serve one client on standard input and output until it closes them, or a signal comes."""
     async with open_house(house):
         pipeline = pipeline_of(house)
-        library = Library(
-            house.registry, house.checkpoints, house.collections, house.memories, house.skills
-        )
+        library = library_of(house)
         server = McpFace(pipeline, library, "stdio").server(traced=house.telemetry.exports)
         lines = StdinLines()
 

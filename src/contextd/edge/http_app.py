@@ -24,7 +24,7 @@ from contextd.edge.error_map import body
 from contextd.edge.guard import Guard
 from contextd.edge.http_headers import read_headers
 from contextd.edge.mcp_http import McpEndpoint, SessionManager
-from contextd.edge.mcp_library import Library
+from contextd.edge.mcp_library import library_of
 from contextd.edge.mcp_server import McpFace
 from contextd.wiring import House
 
@@ -35,9 +35,7 @@ class HttpApp:
     """An ASGI app: observed, guarded, then `/mcp` or a page. `running` opens the MCP sessions."""
 
     def __init__(self, house: House, pipeline: CallPipeline) -> None:
-        library = Library(
-            house.registry, house.checkpoints, house.collections, house.memories, house.skills
-        )
+        library = library_of(house)
         self.server = McpFace(pipeline, library, "http").server(traced=house.telemetry.exports)
         self.sessions = SessionManager(self.server, house.settings.session_idle_s, house.telemetry)
         self._mcp = McpEndpoint(self.sessions)

@@ -8,17 +8,20 @@ from contextd.domain.callers import Caller
 from contextd.domain.errors import Invalid, NotFound
 from contextd.edge.mcp_prompts import Prompts
 from contextd.edge.mcp_skills import SKILLS, SkillShelf
-from contextd.edge.tool_page import page
+from contextd.edge.tool_md import tool_md
 from contextd.services.checkpoints import Checkpoints, as_json
 from contextd.services.collections import Collections
 from contextd.services.memories import Memories
+from contextd.services.references import References
 from contextd.services.skills import Skills
-from contextd.tools.declaration import Registry
 from contextd.tools.memories import memory_title, shown
+from contextd.tools.registry import Registry
+from contextd.wiring import House
 
 _CHECKPOINTS: Final = "contextd://checkpoints/"
 _MEMORIES: Final = "contextd://memories/"
 _TOOLS: Final = "contextd://tools/"
+_REFS: Final = "contextd://refs/"
 _PAGE: Final = 50
 _RECENT_MEMORIES: Final = 10
 _MOST_VALUES: Final = 100
@@ -32,18 +35,20 @@ class Library:
         collections: Collections,
         memories: Memories,
         skills: Skills,
+        references: References,
     ) -> None:
         self._registry = registry
         self._checkpoints = checkpoints
         self._collections = collections
         self._memories = memories
+        self._references = references
         self._shelf = SkillShelf(skills)
         self.prompts = Prompts(checkpoints)
 
     # --- resources --------------------------------------------------------------------
 
     async def resources(self, caller: Caller, cursor: str | None) -> types.ListResourcesResult:
-        """Checkpoints, newest first, then skills, then the newest memories and each tool's page."""
+        """Checkpoints, newest first, then skills, then the newest memories and each tool's TOOL.md."""
         offset = _offset(cursor)
         found = await self._checkpoints.recent(caller, None, "created_at", offset, _PAGE)
         resources = [
@@ -100,9 +105,15 @@ class Library:
                 ),
                 self._shelf.template(),
                 types.ResourceTemplate(
+                    uri_template=f"{_REFS}{{ref}}",
+                    name="ref",
+                    title="What an answer left out, whole",
+                    mime_type="text/plain",
+                ),
+                types.ResourceTemplate(
                     uri_template=f"{_TOOLS}{{name}}",
                     name="tool",
-                    title="How to use a tool",
+                    title="TOOL.md: when to use a tool, and when not",
                     mime_type="text/markdown",
                 ),
             ]
@@ -122,13 +133,15 @@ class Library:
         if uri.startswith(_MEMORIES):
             whole = await self._memories.get(uri.removeprefix(_MEMORIES), caller)
             return shown(whole).model_dump_json(indent=1), "application/json"
+        if uri.startswith(_REFS):
+            return (await self._references.get(uri.removeprefix(_REFS), caller)).text, "text/plain"
         skill = await self._shelf.read(uri, caller)
         if skill is not None:
             return skill
         tool = self._registry.get(uri.removeprefix(_TOOLS)) if uri.startswith(_TOOLS) else None
         if tool is None:
             raise NotFound("resource", uri[:512], "resources/list shows what there is")
-        return page(tool), "text/markdown"
+        return tool_md(tool), "text/markdown"
 
     async def skills(self, caller: Caller, cursor: str | None) -> dict[str, Any]:
         offset = _offset(cursor)
@@ -181,6 +194,12 @@ class Library:
             return [memory.id for memory in await self._memories.recent(caller, _MOST_VALUES)]
         found = await self._checkpoints.recent(caller, None, "created_at", 0, _MOST_VALUES)
         return [record.id for record in found.records]
+
+
+def library_of(house: House) -> Library:
+    return Library(
+        house.registry, house.checkpoints, house.collections, house.memories, house.skills, house.references
+    )
 
 
 def _offset(cursor: str | None) -> int:

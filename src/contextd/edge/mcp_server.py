@@ -1,6 +1,5 @@
 """The MCP face: one server object for every transport and protocol version."""
 
-import json
 import logging
 import secrets
 from collections.abc import Mapping
@@ -34,6 +33,9 @@ INSTRUCTIONS: Final = (
     " checkpoint_save when a step is done, before a risky change and at the end: what was decided,"
     " what was run, what is next. Give project_path as the absolute path of the project. To find code, run"
     " index_codebase once, then search_code by words or by name; symbol_lookup says who calls what."
+    " An answer that was cut names a ref: ref_get reads on. Every tool takes token_budget, the most tokens"
+    " of its answer, and branch_id: open a branch for a subtask that reads much, give its id to each call,"
+    " then return a summary."
 )
 _AN_HOUR_MS: Final = 3_600_000
 _STRUCTURED_SINCE: Final = "2025-06-18"
@@ -101,8 +103,8 @@ class McpFace:
     ) -> types.ListToolsResult:
         return types.ListToolsResult(
             tools=[
-                types.Tool.model_validate(tool.listing)
-                for tool in self._pipeline.listing(self._caller(ctx))
+                types.Tool.model_validate(listing)
+                for listing in self._pipeline.listing(self._caller(ctx), INSTRUCTIONS)
             ]
         )
 
@@ -120,9 +122,8 @@ class McpFace:
             if ctx.protocol_version < SPEAKS_TOOL_ERRORS_SINCE:
                 raise _protocol_error(fault) from None
             return _tool_result(fault.message, body(fault), ctx.protocol_version, failed=True)
-        beside = answer.envelope()
-        text = _joined(answer.text, beside)
-        return _tool_result(text, {**answer.data, **beside}, ctx.protocol_version)
+        structured = {**answer.data, **answer.envelope()}
+        return _tool_result(answer.text, structured, ctx.protocol_version)
 
     def _caller(self, ctx: Context) -> Caller:
         request = ctx.request if isinstance(ctx.request, Request) else None
@@ -196,12 +197,6 @@ def _fresh(result: dict[str, Any], ctx: Context) -> dict[str, Any]:
     """With what the newer wire wants to know about caching: ask again, and share it with nobody."""
     caching = {"ttlMs": 0, "cacheScope": "private"} if ctx.protocol_version >= _SESSIONLESS_SINCE else {}
     return {**result, **caching}
-
-
-def _joined(data: str, beside: dict[str, Any]) -> str:
-    """The envelope's fields put into the data's JSON, which was made once and is not made again."""
-    more = json.dumps(beside, separators=(",", ":"))[1:]
-    return f"{data[:-1]},{more}" if len(data) > len("{}") else f"{{{more}"
 
 
 def _protocol_error(fault: Fault) -> MCPError:

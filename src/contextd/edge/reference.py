@@ -1,13 +1,16 @@
 """The pages of docs/ that come from the code; a test holds the files to them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
+from contextd.adapters.tokens import O200kCounter
 from contextd.domain.errors import Fault, catalogue
 from contextd.edge.error_map import codes
 from contextd.edge.tool_page import page
 from contextd.plugins import load_extensions
 from contextd.settings import load_settings
 from contextd.tools.declaration import AnyTool
+from contextd.tools.registry import ALL, LEAN, Registry
 
 
 def pages() -> dict[str, str]:
@@ -45,6 +48,35 @@ malformed messages are protocol errors for everyone.
 """
 
 
+_COSTS = """
+## What listing them costs
+
+Tokens of `tools/list` (o200k), by `CONTEXTD_TOOLSETS` or `--toolsets`; `contextd tools --tokens` counts
+them on your machine, with your plugins. What is not listed answers all the same: see
+[discovery](../discovery.md).
+
+| toolsets | tools | tokens |
+|---|---:|---:|
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ListingCost:
+    """What a client is told for this choice of toolsets."""
+
+    toolset: str
+    tools: int
+    tokens: int
+
+
+def listing_costs(tools: Sequence[AnyTool]) -> Iterator[ListingCost]:
+    """Of everything, of the lean profile and of each toolset alone."""
+    counter = O200kCounter()
+    for toolset in dict.fromkeys((ALL, LEAN, *(tool.toolset for tool in tools))):
+        registry = Registry(tuple(tools), (toolset,))
+        yield ListingCost(toolset, len(registry.listed), counter.count(registry.listing()))
+
+
 def settings_page() -> str:
     sources = load_settings({}).sources
     return _SETTINGS + "".join(f"| `{row.env}` | `{row.name}` | {row.meaning} |\n" for row in sources)
@@ -60,6 +92,8 @@ def _error_row(fault: type[Fault]) -> str:
     return f"| {' | '.join(str(cell) for cell in cells)} |\n"
 
 
-def tools_page(tools: Iterable[AnyTool]) -> str:
+def tools_page(tools: Sequence[AnyTool]) -> str:
     rows = [f"| [{tool.name}]({tool.name}.md) | {tool.toolset} | {tool.description} |" for tool in tools]
-    return "\n".join(["# Tools", "", "| tool | toolset | |", "|---|---|---|", *rows, ""])
+    listed = "\n".join(["# Tools", "", "| tool | toolset | |", "|---|---|---|", *rows, ""])
+    costs = (f"| `{each.toolset}` | {each.tools} | {each.tokens:,} |\n" for each in listing_costs(tools))
+    return listed + _COSTS + "".join(costs)

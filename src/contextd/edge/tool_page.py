@@ -1,10 +1,11 @@
-"""A tool's page, generated from its declaration: for the docs, and as a resource for agents."""
+"""A tool's page in the docs, generated from its declaration."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
 from contextd.domain.limits import DEFAULT_RATE, TOOL_RATES
+from contextd.edge.tool_md import tokens_of
 from contextd.tools.declaration import AnyTool
 
 
@@ -14,7 +15,7 @@ def page(tool: AnyTool) -> str:
         f"# {tool.name}",
         tool.description,
         f"Timeout {tool.timeout_s:g} s · {rate.per_second:g} calls a second, burst {rate.burst} ·"
-        f" toolset `{tool.toolset}` · {_nature(tool)}",
+        f" tokens of an answer {tokens_of(tool)} · toolset `{tool.toolset}` · {_nature(tool)}",
         "## Input",
         _table(tool.input_schema),
         "## Output",

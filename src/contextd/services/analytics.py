@@ -9,11 +9,10 @@ from typing import Final, Literal
 
 from contextd.domain.callers import Caller
 from contextd.domain.errors import BadFormat, OutOfRange, StoreUnavailable
-from contextd.domain.ports import Clock, Event, EventLog, OutcomeLog, Tallies, Usage
+from contextd.domain.ports import LISTING, Clock, Event, EventLog, OutcomeLog, Tallies, Usage
 
 logger = logging.getLogger(__name__)
 
-_LISTING: Final = "tools/list"
 _EVERY_S: Final = 1.0
 _MOST_WAITING: Final = 10_000
 _FIRST_DAY: Final = date(1970, 1, 1)
@@ -45,11 +44,31 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """`net` is what was kept out less what contextd itself put in: its answers and its schemas."""
+    """What contextd put into contexts, and what it kept out of them."""
 
-    answered: int
-    kept_out: int
-    schemas: int
+    answered: int = 0
+    """`envelopes` are within."""
+    schemas: int = 0
+    envelopes: int = 0
+    detail: int = 0
+    cut: int = 0
+    folded: int = 0
+
+    @classmethod
+    def of(cls, tallies: Tallies) -> "Tokens":
+        return cls(
+            answered=sum(tally.tokens_out for tally in tallies.tools),
+            schemas=tallies.tokens_listed,
+            envelopes=sum(tally.tokens_envelope for tally in tallies.tools),
+            detail=sum(tally.tokens_kept_out for tally in tallies.tools),
+            cut=sum(tally.tokens_cut for tally in tallies.tools),
+            folded=sum(tally.tokens_folded for tally in tallies.tools),
+        )
+
+    @property
+    def kept_out(self) -> int:
+        """`folded` is no part of it: only a client knows whether the branch had a window of its own."""
+        return self.detail + self.cut
 
     @property
     def net(self) -> int:
@@ -66,6 +85,8 @@ class Report:
     span: Span
     tallies: Tallies
     tokens: Tokens
+    session: Tokens | None
+    """Of the session that asks; None where it has none."""
     feedback: Usage
     rates: Rates
 
@@ -101,13 +122,11 @@ class Analytics:
         outcomes: OutcomeLog,
         clock: Clock,
         rates: Rates,
-        schema_tokens: Callable[[], int],
     ) -> None:
         self._log = log
         self._outcomes = outcomes
         self._clock = clock
         self._rates = rates
-        self._schema_tokens = schema_tokens
         self._waiting: list[Event] = []
         self._flushing = asyncio.Lock()
         self._lost = 0
@@ -135,35 +154,39 @@ class Analytics:
             logger.warning("%d analytics events were dropped", self._lost)
             self._lost = 0
 
-    def listed(self, caller: Caller) -> None:
-        """A client was told the tools: that is what contextd costs before it is of any use."""
+    def listed(self, caller: Caller, tokens: int) -> None:
+        """A client was told so much about the tools: what contextd costs before it is of any use."""
         self.record(
             Event(
                 at=self._clock.now(),
-                tool=_LISTING,
+                tool=LISTING,
                 project=None,
                 session=caller.session,
                 principal=caller.principal.name,
                 outcome="ok",
                 duration_ms=0.0,
-                tokens_out=self._schema_tokens(),
+                tokens_out=tokens,
             )
         )
 
-    async def report(self, span: Span, projects: Collection[str] | None) -> Report:
+    async def report(self, span: Span, projects: Collection[str] | None, caller: Caller) -> Report:
         """Added up from what was recorded, calls that just ended included; None is every project."""
         await self.flush()
-        recorded = await self._log.tallies(span.since, span.until, projects)
-        tools = tuple(tally for tally in recorded.tools if tally.tool != _LISTING)
-        listings = sum(tally.tokens_out for tally in recorded.tools if tally.tool == _LISTING)
-        tokens = Tokens(
-            answered=sum(tally.tokens_out for tally in tools),
-            kept_out=sum(tally.tokens_kept_out for tally in tools),
-            # The tools are listed for no project: those of its sessions were told them once.
-            schemas=listings if projects is None else recorded.sessions * self._schema_tokens(),
+        tallies = await self._log.tallies(span.since, span.until, projects)
+        return Report(
+            span,
+            tallies,
+            Tokens.of(tallies),
+            await self._session(caller),
+            await self._feedback(span, projects),
+            self._rates,
         )
-        feedback = await self._feedback(span, projects)
-        return Report(span, Tallies(tools, recorded.sessions), tokens, feedback, self._rates)
+
+    async def _session(self, caller: Caller) -> Tokens | None:
+        if caller.session is None:
+            return None
+        who = caller.principal
+        return Tokens.of(await self._log.session(caller.session, who.name, who.projects))
 
     async def _feedback(self, span: Span, projects: Collection[str] | None) -> Usage:
         whose = [None] if projects is None else projects

@@ -53,7 +53,7 @@ class Archive:
     def project(self, caller: Caller, path: str) -> Project:
         """The project at this path. Raises Forbidden."""
         project = permitted(caller, path)
-        caller.tally.project = project.key
+        caller.tally.project = project
         return project
 
     async def keep(self, record: Record) -> Record:
@@ -94,7 +94,7 @@ class Archive:
             record = await self._store.get(Project(key, ""), id)
         if record is None or record.kind != kind:
             raise NotFound(what, id)
-        caller.tally.project = key
+        caller.tally.project = record.project
         return record
 
     async def remove(self, record: Record, *more: Record) -> bool:

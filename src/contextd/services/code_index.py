@@ -135,7 +135,7 @@ class CodeIndex:
         """
         root = await asyncio.to_thread(folder_at, path)
         project = permitted(caller, root)
-        caller.tally.project = project.key
+        caller.tally.project = project
         async with self._locks.hold(project.key, background=False, patience_s=_BACKGROUND_PATIENCE_S):
             report = await self._run(project, root, choice, caller, force)
         self._used.touch(project, report.tree)

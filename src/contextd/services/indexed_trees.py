@@ -44,7 +44,7 @@ async def indexed_at(store: TreeLister, path: str, caller: Caller) -> Indexed:
             break
         trees = [tree for tree in await store.trees(project) if tree.path == folder]
         if trees:
-            caller.tally.project = project.key
+            caller.tally.project = project
             return Indexed(project, tuple(trees), below)
     raise NotIndexed
 

@@ -147,7 +147,7 @@ def _count_for(project_path: str | None, caller: Caller) -> None:
     """The path is for information alone; it says for which project the call is counted."""
     project = project_at(project_path) if project_path else SHARED
     if project is SHARED or caller.principal.may_use(project):
-        caller.tally.project = project.key
+        caller.tally.project = project
 
 
 async def _aside(record: Record) -> ErrorText:

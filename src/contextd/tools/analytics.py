@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from contextd.domain.callers import Caller
 from contextd.domain.ports import ToolTally
-from contextd.services.analytics import Analytics, Period, Report
+from contextd.services.analytics import Analytics, Period, Report, Tokens
 from contextd.services.projects import permitted
 from contextd.tools.declaration import Example, Input, Output, tool
 from contextd.tools.fields import ProjectPath, Score
@@ -38,8 +38,8 @@ Day = Annotated[
 class AnalyticsAsk(Input):
     period: Period = "weekly"
     project_path: ProjectPath | None = Field(None, description="Only this project")
-    start_date: Day | None = Field(None, description="YYYY-MM-DD, UTC; instead of the period's beginning")
-    end_date: Day | None = Field(None, description="YYYY-MM-DD, UTC, included")
+    start_date: Day | None = Field(None, description="UTC; replaces the period's start")
+    end_date: Day | None = Field(None, description="UTC, included")
 
 
 class Feature(Output):
@@ -56,38 +56,51 @@ class Performance(Output):
     overall_success_rate: Score | None
 
 
+class Overhead(Output):
+    schemas: int = Field(description="tool listings")
+    envelopes: int = Field(description="within answered")
+
+
+class KeptOut(Output):
+    detail: int = Field(description="against full detail")
+    cut: int = Field(description="against no token budget")
+
+
 class Ledger(Output):
     """Tokens that contextd put into contexts, and kept out of them."""
 
     answered: int
-    kept_out: int = Field(description="of what the same calls at full detail would have answered besides")
-    schemas: int = Field(description="tools/list, each time it was told")
+    overhead: Overhead
+    kept_out: KeptOut
+    folded: int = Field(description="into branches; not in net")
     net: int = Field(description="kept_out - answered - schemas")
 
 
 class AnalyticsGot(Output):
-    period: Period
+    period: str
     start_date: datetime
     end_date: datetime
     total_sessions: int
     avg_token_reduction_pct: Score | None
-    total_time_saved_min: Score | None = Field(description="null unless CONTEXTD_TOKENS_PER_MINUTE is set")
-    search_precision: Score | None = Field(
-        description="helpful share of the feedback given; null without any"
-    )
-    estimated_cost_save_usd: Score | None = Field(
-        description="of net tokens; null unless CONTEXTD_USD_PER_MILLION_TOKENS is set"
-    )
+    total_time_saved_min: Score | None
+    search_precision: Score | None = Field(description="helpful share of feedback")
+    estimated_cost_save_usd: Score | None = Field(description="of net tokens")
     top_features: list[Feature]
     performance: Performance
     tokens: Ledger
+    session: Ledger | None = Field(description="yours")
 
 
-@tool(toolset="system", read_only=True, examples=(Example("this week", {}),))
+@tool(
+    toolset="system",
+    not_for="whether all is well: status",
+    read_only=True,
+    examples=(Example("this week", {}),),
+)
 async def analytics_get(analytics: Analytics, ask: AnalyticsAsk, caller: Caller) -> AnalyticsGot:
     """Report use, latency, success and tokens from the recorded calls; what nobody measured is null."""
     span = analytics.span(ask.period, _date(ask.start_date), _date(ask.end_date))
-    report = await analytics.report(span, _projects(caller, ask.project_path))
+    report = await analytics.report(span, _projects(caller, ask.project_path), caller)
     return AnalyticsGot(
         period=ask.period,
         start_date=report.span.since or _EPOCH,
@@ -99,12 +112,8 @@ async def analytics_get(analytics: Analytics, ask: AnalyticsAsk, caller: Caller)
         estimated_cost_save_usd=report.cost_saved_usd,
         top_features=[_feature(tally) for tally in sorted(report.tallies.tools, key=_by_use)],
         performance=Performance(**_performance(report)),
-        tokens=Ledger(
-            answered=report.tokens.answered,
-            kept_out=report.tokens.kept_out,
-            schemas=report.tokens.schemas,
-            net=report.tokens.net,
-        ),
+        tokens=_ledger(report.tokens),
+        session=_ledger(report.session) if report.session else None,
     )
 
 
@@ -127,6 +136,16 @@ def _feature(tally: ToolTally) -> Feature:
         count=tally.calls,
         avg_latency_ms=tally.duration_ms / tally.calls,
         success_rate=tally.ok / tally.calls,
+    )
+
+
+def _ledger(tokens: Tokens) -> Ledger:
+    return Ledger(
+        answered=tokens.answered,
+        overhead=Overhead(schemas=tokens.schemas, envelopes=tokens.envelopes),
+        kept_out=KeptOut(detail=tokens.detail, cut=tokens.cut),
+        folded=tokens.folded,
+        net=tokens.net,
     )
 
 

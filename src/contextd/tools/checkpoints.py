@@ -9,9 +9,10 @@ from pydantic import Field, model_validator
 from contextd.domain import limits
 from contextd.domain.callers import Caller
 from contextd.domain.records import Hit, Record
-from contextd.services.checkpoints import Checkpoints, Draft, Level, Source
+from contextd.services.checkpoint_levels import CONTEXT_TOKENS, SUMMARY_TOKENS, Level
+from contextd.services.checkpoints import Checkpoints, Draft, Source
 from contextd.services.file_finding import FILE_KIND
-from contextd.tools.declaration import Example, Input, Output, tool
+from contextd.tools.declaration import Example, Input, Output, optional, tool
 from contextd.tools.fields import (
     PREVIEW,
     Context,
@@ -63,10 +64,18 @@ class CheckpointSaved(Output):
     summary: str
     created_at: datetime
     token_count: int = Field(description="tokens as the embedding model counts them")
+    fidelity: float | None = Field(
+        None, description="share of its own questions that level context answers"
+    )
+    unanswered: list[str] = Field(
+        default_factory=list, description="what a resume would not know: put it into the description"
+    )
 
 
 @tool(
     toolset="checkpoints",
+    not_for="a lesson that outlives this task: memory_store; an error with its fix: remediation_save",
+    lean=("summary", "project_path", "description", "context"),
     examples=(
         Example(
             "where the work stands",
@@ -96,7 +105,12 @@ async def checkpoint_save(checkpoints: Checkpoints, ask: CheckpointSave, caller:
     )
     record = saved.record
     return CheckpointSaved(
-        id=record.id, summary=record.title, created_at=record.created_at, token_count=saved.token_count
+        id=record.id,
+        summary=record.title,
+        created_at=record.created_at,
+        token_count=saved.token_count,
+        fidelity=saved.fidelity,
+        unanswered=list(saved.unanswered),
     )
 
 
@@ -114,17 +128,19 @@ class CheckpointSearch(Input):
 class CheckpointFound(Output):
     id: str
     summary: str
-    description: str
-    project_path: str
-    context: Object
-    tags: list[str]
+    description: str = optional()
+    project_path: str = optional()
+    context: Object = optional()
+    tags: list[str] = optional()
     score: Score
-    distance: Score | None = Field(description="cosine distance; null for a hit by words alone")
+    distance: Score | None = optional("cosine distance; null for a hit by words alone")
     created_at: datetime
     source: Source
 
 
 class CheckpointsFound(Output):
+    sparse: ClassVar = True
+
     results: list[CheckpointFound]
     query: str
     top_k: int
@@ -132,6 +148,8 @@ class CheckpointsFound(Output):
 
 @tool(
     toolset="checkpoints",
+    not_for="lessons: memory_search; code: search_code; the newest of a project: checkpoint_list",
+    lean=("query", "project_path", "detail"),
     timeout_s=10,
     read_only=True,
     examples=(Example("by meaning", {"query": "how did we do sign-in", "project_path": _PROJECT}),),
@@ -153,19 +171,22 @@ class CheckpointList(Input):
     offset: Offset = 0
     project_path: ProjectPath | None = Field(None, description="Only this project")
     sort_by: Literal["created_at", "updated_at"] = "created_at"
+    detail: Detail = Field("full", description="refs: no long texts; preview: their beginning")
 
 
 class CheckpointListed(Output):
     id: str
     summary: str
-    description: str
-    project_path: str
-    context: Object
-    tags: list[str]
+    description: str = optional()
+    project_path: str = optional()
+    context: Object = optional()
+    tags: list[str] = optional()
     created_at: datetime
 
 
 class CheckpointsListed(Output):
+    sparse: ClassVar = True
+
     checkpoints: list[CheckpointListed]
     total: int
     limit: int
@@ -174,6 +195,7 @@ class CheckpointsListed(Output):
 
 @tool(
     toolset="checkpoints",
+    not_for="finding one by what it says: checkpoint_search",
     timeout_s=5,
     read_only=True,
     examples=(Example("the newest of a project", {"project_path": _PROJECT, "limit": 3}),),
@@ -184,7 +206,7 @@ async def checkpoint_list(
     """List checkpoints, newest first, page by page."""
     page = await checkpoints.recent(caller, ask.project_path, ask.sort_by, ask.offset, ask.limit)
     return CheckpointsListed(
-        checkpoints=[CheckpointListed(**_shown(record)) for record in page.records],
+        checkpoints=[_listed(record, ask.detail, caller) for record in page.records],
         total=page.total,
         limit=ask.limit,
         offset=ask.offset,
@@ -196,48 +218,59 @@ class CheckpointRestore(Input):
     level: Level = Field("context", description="summary; context: what to go on with; full: state too")
 
 
+class Essentials(Output):
+    decisions: list[str] = optional()
+    commands: list[str] = optional()
+    next_steps: list[str] = optional()
+    files: list[str] = optional()
+    errors: list[str] = optional("that were solved, and how")
+
+
 class CheckpointRestored(Output):
+    sparse: ClassVar = True
+
     id: str
     level: Level
     summary: str
     project_path: str
     created_at: datetime
-    description: str | None = None
-    context: Object | None = None
-    tags: list[str] | None = None
-    content: str | None = None
-    state: Object | None = None
-    fidelity: float | None = Field(None, description="share of the checkpoint's own questions it answers")
+    description: str = optional()
+    context: Object = optional()
+    tags: list[str] = optional()
+    content: str = optional()
+    state: Object = optional()
+    fidelity: float | None = Field(
+        None, description="share of its own questions that level context answers"
+    )
+    essentials: Essentials = optional("what description and context do not say: from content and state")
+    shortened: list[str] = optional("fields that are whole at level full")
+    questions: int = optional("how many were asked for fidelity")
+    unanswered: list[str] = optional("some that this leaves open; level full answers them")
 
 
-@tool(toolset="checkpoints", read_only=True)
+def _restore_budget(ask: CheckpointRestore) -> int:
+    return SUMMARY_TOKENS if ask.level == "summary" else CONTEXT_TOKENS
+
+
+@tool(
+    toolset="checkpoints",
+    budget=_restore_budget,
+    not_for="finding one: checkpoint_search",
+    lean=("id", "level"),
+    read_only=True,
+)
 async def checkpoint_restore(
     checkpoints: Checkpoints, ask: CheckpointRestore, caller: Caller
 ) -> CheckpointRestored:
     """Bring back a checkpoint: its summary, the context to go on with, or all of it."""
-    record = await checkpoints.restore(ask.id, caller)
-    fields: dict[str, Any] = dict(record.fields)
-    more: dict[str, Any] = {}
-    if ask.level in ("context", "full"):
-        more |= {
-            "description": fields["description"],
-            "context": fields["context"],
-            "tags": list(record.tags),
-        }
-    if ask.level == "full":
-        more |= {"content": fields["content"], "state": fields["state"]}
-    whole = ("description", "context", "content", "state")
+    restored = await checkpoints.resume(ask.id, ask.level, caller)
+    whole = restored.record.fields
     caller.tally.kept_out += [
-        json.dumps(fields[name]) for name in whole if name not in more and fields[name]
+        json.dumps(whole[name])
+        for name in ("description", "context", "content", "state")
+        if name not in restored.fields and whole.get(name)
     ]
-    return CheckpointRestored(
-        id=record.id,
-        level=ask.level,
-        summary=record.title,
-        project_path=fields["project_path"],
-        created_at=record.created_at,
-        **more,
-    )
+    return CheckpointRestored.model_validate(restored.fields)
 
 
 def _shown(record: Record) -> dict[str, Any]:
@@ -253,14 +286,27 @@ def _shown(record: Record) -> dict[str, Any]:
     }
 
 
+def _listed(record: Record, detail: Detail, caller: Caller) -> CheckpointListed:
+    return CheckpointListed(**_detailed(_shown(record), detail, caller))
+
+
 def _found(hit: Hit, detail: Detail, caller: Caller) -> CheckpointFound:
-    shown = _shown(hit.record)
-    if detail != "full":
-        kept = PREVIEW if detail == "preview" else 0
-        caller.tally.kept_out += [shown["description"][kept:], json.dumps(shown["context"])]
-        shown |= {"context": {}, "description": shown["description"][:kept]}
     source: Source = "files" if hit.record.kind == FILE_KIND else "checkpoints"
-    return CheckpointFound(**shown, score=hit.score, distance=hit.distance, source=source)
+    shown = _detailed(_shown(hit.record), detail, caller)
+    if detail != "refs":
+        shown["distance"] = hit.distance
+    return CheckpointFound(**shown, score=hit.score, source=source)
+
+
+def _detailed(shown: dict[str, Any], detail: Detail, caller: Caller) -> dict[str, Any]:
+    """With as much of the long texts as was asked for; refs are only named."""
+    if detail == "full":
+        return shown
+    kept = PREVIEW if detail == "preview" else 0
+    caller.tally.kept_out += [shown["description"][kept:], json.dumps(shown["context"])]
+    if detail == "preview":
+        return shown | {"context": {}, "description": shown["description"][:kept]}
+    return {name: shown[name] for name in ("id", "summary", "created_at")}
 
 
 TOOLS = (checkpoint_save, checkpoint_search, checkpoint_list, checkpoint_restore)

@@ -52,6 +52,8 @@ class CodebaseIndexed(Output):
 
 @tool(
     toolset="code",
+    not_for="documents chosen by globs: index_repository",
+    asked="make a project searchable; refresh the index of a repository",
     timeout_s=1_800,
     idempotent=True,
     examples=(Example("after a pull", {"path": _PROJECT}),),
@@ -104,6 +106,8 @@ class RepositoryIndexed(Output):
 
 @tool(
     toolset="code",
+    not_for="source code with its symbols: index_codebase",
+    asked="make documents, notes or logs searchable",
     timeout_s=300,
     idempotent=True,
     examples=(Example("the documents", {"path": _PROJECT, "include_patterns": ["*.md", "*.txt"]}),),

@@ -1,7 +1,7 @@
 """Search of code, as an agent calls it."""
 
 import time
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,7 +9,7 @@ from contextd.domain.callers import Caller
 from contextd.domain.code import DddPattern, SymbolKind
 from contextd.domain.code_store import GENERATED, TEST, CodeFilter
 from contextd.services.code_search import Ask, CodeHit, CodeSearch
-from contextd.tools.declaration import Example, Input, Output, tool
+from contextd.tools.declaration import Example, Input, Output, optional, tool
 from contextd.tools.fields import PREVIEW, Detail, Glob, Limit, ProjectPath, Score, SearchText
 
 _PROJECT = "/home/dev/shop"
@@ -31,7 +31,7 @@ class SearchCode(Input):
     limit: Limit = 10
     filters: Filters | None = Field(None, description="What to narrow the search to")
     search_mode: Literal["hybrid", "vector", "keyword"] = "hybrid"
-    detail: Detail = Field("full", description="refs: places alone; preview: the beginning of each text")
+    detail: Detail = Field("full", description="refs: no long texts; preview: their beginning")
 
 
 class DddEvidence(Output):
@@ -42,34 +42,34 @@ class DddEvidence(Output):
 class SymbolShown(Output):
     name: str
     kind: SymbolKind
-    package: str
-    signature: str
-    doc_comment: str
-    container: str
-    exported: bool
-    ddd_patterns: list[DddEvidence]
+    package: str = optional()
+    signature: str = optional()
+    doc_comment: str = optional()
+    container: str = optional()
+    exported: bool = optional()
+    ddd_patterns: list[DddEvidence] = optional()
 
 
 class FileShown(Output):
     path: str
-    package: str
+    package: str = optional()
     start_line: int
     end_line: int
-    language: str
-    test: bool
-    generated: bool
+    language: str = optional()
+    test: bool = optional()
+    generated: bool = optional()
 
 
 class CodeFound(Output):
-    chunk_id: int
-    rank: int
+    chunk_id: int = optional()
+    rank: int = optional()
     relevance_score: Score
     symbol: SymbolShown
     file: FileShown
-    content: str
-    context_before: str
-    context_after: str
-    stale: bool = Field(description="the file changed since, and could not be read again")
+    content: str = optional()
+    context_before: str = optional()
+    context_after: str = optional()
+    stale: bool = optional("the file changed since, and could not be read again")
 
 
 class SearchStatistics(Output):
@@ -80,15 +80,20 @@ class SearchStatistics(Output):
 
 
 class CodeResults(Output):
-    success: Literal[True] = True
-    query: str
+    sparse: ClassVar = True
+
+    success: Literal[True]
+    query: str = optional()
     results: list[CodeFound]
-    statistics: SearchStatistics
+    statistics: SearchStatistics = optional()
     message: str
 
 
 @tool(
     toolset="code",
+    not_for="who calls a symbol: symbol_lookup; text that is no code: memory_search, checkpoint_search",
+    asked="where in the source is something done; grep for an implementation",
+    lean=("path", "query", "limit", "detail", "branch_id"),
     timeout_s=30,
     read_only=True,
     examples=(
@@ -112,8 +117,13 @@ async def search_code(search: CodeSearch, ask: SearchCode, caller: Caller) -> Co
         Ask(ask.path, ask.query, ask.limit, ask.search_mode, _filter(ask.filters), least), caller
     )
     elapsed = (time.perf_counter() - started) * 1000
-    results = [_shown(hit, rank, ask.detail, caller) for rank, hit in enumerate(found.hits, start=1)]
+    wholes = [_whole(hit, rank) for rank, hit in enumerate(found.hits, start=1)]
+    results = [_shortened(whole, ask.detail, caller) for whole in wholes]
+    message = f"Found {found.total} results"
+    if ask.detail == "refs":
+        return CodeResults(success=True, results=results, message=message)
     return CodeResults(
+        success=True,
         query=ask.query,
         results=results,
         statistics=SearchStatistics(
@@ -122,12 +132,8 @@ async def search_code(search: CodeSearch, ask: SearchCode, caller: Caller) -> Co
             search_duration_ms=round(elapsed, 2),
             cache_hit=found.cache_hit,
         ),
-        message=f"Found {found.total} results in {elapsed:.0f}ms",
+        message=message,
     )
-
-
-def _doc(text: str, detail: Detail) -> str:
-    return text if detail == "full" else text.split("\n", 1)[0][:PREVIEW]
 
 
 def _filter(filters: Filters | None) -> CodeFilter:
@@ -141,18 +147,46 @@ def _filter(filters: Filters | None) -> CodeFilter:
     )
 
 
-def _shown(hit: CodeHit, rank: int, detail: Detail, caller: Caller) -> CodeFound:
+def _shortened(whole: CodeFound, detail: Detail, caller: Caller) -> CodeFound:
+    if detail == "full":
+        return whole
+    if detail == "refs":
+        return _reference(whole, caller)
+    doc = whole.symbol.doc_comment
+    caller.tally.kept_out += [whole.content[PREVIEW:], whole.context_before, whole.context_after]
+    return whole.model_copy(
+        update={
+            "symbol": whole.symbol.model_copy(update={"doc_comment": doc.split("\n", 1)[0][:PREVIEW]}),
+            "content": whole.content[:PREVIEW],
+            "context_before": "",
+            "context_after": "",
+        }
+    )
+
+
+def _reference(whole: CodeFound, caller: Caller) -> CodeFound:
+    """What it is, where it stands and how well it fits. Its place in the list is its rank, and no tool
+    takes a chunk's number: ten such references fit into their budget, and ten of everything would not."""
+    symbol = ("name", "kind", *(("container",) if whole.symbol.container else ()))
+    place = ("path", "start_line", "end_line")
+    named = ("relevance_score", "symbol", "file", *(("stale",) if whole.stale else ()))
+    caller.tally.kept_out += [
+        whole.symbol.without(*symbol),
+        whole.file.without(*place),
+        whole.without(*named),
+    ]
+    return whole.only(*named).model_copy(
+        update={"symbol": whole.symbol.only(*symbol), "file": whole.file.only(*place)}
+    )
+
+
+def _whole(hit: CodeHit, rank: int) -> CodeFound:
     row = hit.row
-    texts = {"content": hit.content, "context_before": hit.before, "context_after": hit.after}
-    if detail != "full":
-        kept = PREVIEW if detail == "preview" else 0
-        caller.tally.kept_out += [hit.content[kept:], hit.before, hit.after]
-        texts = {"content": hit.content[:kept], "context_before": "", "context_after": ""}
     return CodeFound(
         chunk_id=row.id,
         rank=rank,
         relevance_score=hit.relevance,
-        symbol=_symbol_shown(hit, detail),
+        symbol=_symbol_shown(hit),
         file=FileShown(
             path=row.path,
             package=row.package,
@@ -162,12 +196,14 @@ def _shown(hit: CodeHit, rank: int, detail: Detail, caller: Caller) -> CodeFound
             test=bool(row.marks & TEST),
             generated=bool(row.marks & GENERATED),
         ),
+        content=hit.content,
+        context_before=hit.before,
+        context_after=hit.after,
         stale=hit.stale,
-        **texts,
     )
 
 
-def _symbol_shown(hit: CodeHit, detail: Detail) -> SymbolShown:
+def _symbol_shown(hit: CodeHit) -> SymbolShown:
     """Lines outside of any symbol are named by their file."""
     folder, _, name = hit.row.path.rpartition("/")
     symbol = hit.row.symbol
@@ -176,7 +212,7 @@ def _symbol_shown(hit: CodeHit, detail: Detail) -> SymbolShown:
         kind=symbol.kind if symbol else "section",
         package=folder or hit.row.package,
         signature=symbol.signature if symbol else "",
-        doc_comment=_doc(symbol.doc if symbol else "", detail),
+        doc_comment=symbol.doc if symbol else "",
         container=symbol.container if symbol else "",
         exported=symbol.exported if symbol else True,
         ddd_patterns=[

@@ -64,7 +64,12 @@ class IndexStatus(Output):
 
 
 @tool(
-    toolset="code", timeout_s=30, read_only=True, examples=(Example("is it indexed", {"path": _PROJECT}),)
+    toolset="code",
+    not_for="the health of contextd itself: status",
+    asked="is the index fresh or outdated",
+    timeout_s=30,
+    read_only=True,
+    examples=(Example("is it indexed", {"path": _PROJECT}),),
 )
 async def get_status(statuses: CodeStatuses, ask: GetStatus, caller: Caller) -> IndexStatus:
     """Say whether a project is indexed, with what, and how far its files have moved on since."""

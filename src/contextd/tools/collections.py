@@ -43,6 +43,8 @@ class CollectionList(Output):
 
 @tool(
     toolset="system",
+    not_for="indexing code: index_codebase",
+    asked="set up storage",
     idempotent=True,
     examples=(Example("ahead of the first record", {"project_path": "/home/dev/shop"}),),
 )
@@ -52,7 +54,13 @@ async def collection_create(collections: Collections, ask: CollectionOf, caller:
     return CollectionMade(**_shown(made.drawer), created=made.created)
 
 
-@tool(toolset="system", read_only=True, examples=(Example("all of them", {}),))
+@tool(
+    toolset="system",
+    not_for="what one project holds in words: checkpoint_list, memory_search",
+    asked="disk usage by project",
+    read_only=True,
+    examples=(Example("all of them", {}),),
+)
 async def collection_list(collections: Collections, ask: CollectionsAll, caller: Caller) -> CollectionList:
     """List the projects that have a store, with what each holds."""
     drawers = await collections.list(caller)
@@ -61,7 +69,12 @@ async def collection_list(collections: Collections, ask: CollectionsAll, caller:
     )
 
 
-@tool(toolset="system", destructive=True)
+@tool(
+    toolset="system",
+    not_for="a single skill: skill_delete; near-duplicate memories: memory_consolidate",
+    asked="wipe or forget a project",
+    destructive=True,
+)
 async def collection_delete(collections: Collections, ask: CollectionOf, caller: Caller) -> CollectionGone:
     """Delete everything kept for a project. This cannot be undone."""
     drawer = await collections.delete(ask.project_path, caller)

@@ -1,18 +1,33 @@
 """What a tool is: one function. Its types become the schema and its docstring the description."""
 
 import inspect
-import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, TypeVar, get_args, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    get_type_hints,
+)
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from contextd.domain.callers import Caller
-from contextd.domain.errors import Misconfigured, UnknownTool
-from contextd.domain.limits import DEFAULT_TIMEOUT_S
+from contextd.domain.limits import (
+    DEFAULT_TIMEOUT_S,
+    DEFAULT_TOKENS,
+    MAX_ID_LENGTH,
+    MAX_TOKENS,
+    MIN_TOKENS,
+    REFERENCES_TOKENS,
+)
 from contextd.domain.records import Json
+from contextd.tools.schemas import lean_input, schema_of, short_input, short_output
 
 Toolset = Literal["checkpoints", "errors", "skills", "memories", "code", "safe", "folding", "system"]
 
@@ -31,14 +46,51 @@ class Output(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
+    sparse: ClassVar[bool] = False
+    """Whether fields that were not set are left out of the answer."""
+
+    def only(self, *fields: str) -> Self:
+        """With these fields set and no others, for a sparse answer."""
+        return type(self)(**{name: getattr(self, name) for name in fields})
+
+    def without(self, *fields: str) -> str:
+        """The others, as an answer would have told them."""
+        return self.model_dump_json(exclude=set(fields))
+
+
+def optional(description: str | None = None) -> Any:
+    """For a field that a sparse answer may leave out. None only stands in for it, and is never told."""
+    return Field(default_factory=lambda: None, description=description)
+
+
+class Terms(Input):
+    """What a caller may say beside every tool's own fields. A tool that has such a field keeps it."""
+
+    branch_id: Annotated[
+        str | None, Field(min_length=1, max_length=MAX_ID_LENGTH), WithJsonSchema({"type": "string"})
+    ] = None
+    """The branch whose budget the answer is charged to."""
+    token_budget: Annotated[
+        int | None,
+        Field(ge=MIN_TOKENS, le=MAX_TOKENS),
+        WithJsonSchema({"type": "integer", "minimum": MIN_TOKENS, "maximum": MAX_TOKENS}),
+    ] = None
+    """The most tokens of the answer; what does not fit is held under a ref."""
+
 
 class Envelope(BaseModel):
-    """What stands beside every answer's own fields."""
+    """What stands beside every answer's own fields. Short: every listed tool repeats it."""
 
-    tokens_used: int = Field(default=0, description="tokens of this answer (o200k)")
-    truncated: bool = Field(default=False, description="whether parts were left out")
-    has_more: bool = Field(default=False, description="whether refs hold more")
-    refs: list[str] = Field(default_factory=list, description="handles of what was left out")
+    tokens_used: int = 0
+    """Of this answer as text, these fields included (o200k)."""
+    truncated: bool = False
+    """Whether parts were left out."""
+    has_more: bool = False
+    """Whether refs hold more."""
+    refs: list[str] = Field(default_factory=list)
+    """For ref_get: what was left out."""
+    warning: str = ""
+    """That a branch's budget is nearly used up."""
 
 
 S = TypeVar("S")
@@ -68,18 +120,45 @@ class Tool(Generic[S, I, O]):
     destructive: bool
     idempotent: bool
     examples: tuple[Example, ...]
+    budget: int | Callable[[I], int]
+    not_for: str
+    asked: str
+    lean: tuple[str, ...]
+    lean_only: bool
+
+    def tokens(self, ask: I) -> int:
+        """What this answer may cost unless its caller says otherwise."""
+        if callable(self.budget):
+            return self.budget(ask)
+        by_reference = getattr(ask, "detail", None) == "refs"
+        return min(self.budget, REFERENCES_TOKENS) if by_reference else self.budget
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """The fields of every call that this tool has not taken for its own."""
+        return frozenset(Terms.model_fields) - frozenset(self.input.model_fields)
 
     @cached_property
     def input_schema(self) -> Mapping[str, Any]:
-        return _schema(self.input, "validation")
+        schema = schema_of(self.input, "validation")
+        terms = schema_of(Terms, "validation")["properties"]
+        own = schema.get("properties", {})
+        schema["properties"] = own | {name: _short(terms[name]) for name in terms if name in self.terms}
+        return schema
 
     @cached_property
     def output_schema(self) -> Mapping[str, Any]:
-        output = _schema(self.output, "serialization")
-        envelope = _schema(Envelope, "serialization")
-        output["properties"] = {**output.get("properties", {}), **envelope["properties"]}
+        output = schema_of(self.output, "serialization")
+        envelope = schema_of(Envelope, "serialization")
+        beside = {name: _short(field) for name, field in envelope["properties"].items()}
+        output["properties"] = {**output.get("properties", {}), **beside}
         output.pop("additionalProperties", None)
         return output
+
+    @cached_property
+    def compact_schema(self) -> dict[str, Any]:
+        """All of its own fields, by type and meaning: for a caller that did not see the tool listed."""
+        return lean_input(self.input_schema, self.input.model_fields)
 
     @cached_property
     def listing(self) -> dict[str, Any]:
@@ -87,15 +166,24 @@ class Tool(Generic[S, I, O]):
         return {
             "name": self.name,
             "description": self.description,
-            "inputSchema": dict(self.input_schema),
-            "outputSchema": _or_a_fault(self.output_schema),
-            "annotations": {
-                "readOnlyHint": self.read_only,
-                "destructiveHint": self.destructive,
-                "idempotentHint": self.idempotent,
-                "openWorldHint": False,
-            },
+            "inputSchema": short_input(self.input_schema),
+            "outputSchema": short_output(self.output_schema),
+            "annotations": self._hints(),
         }
+
+    @cached_property
+    def lean_listing(self) -> dict[str, Any]:
+        """The tool as the lean profile has it: what it takes to choose and to call it."""
+        schema = lean_input(self.input_schema, self.lean) if self.lean else self.compact_schema
+        listing = {"name": self.name, "description": self.description, "inputSchema": schema}
+        return {**listing, "annotations": {"readOnlyHint": True}} if self.read_only else listing
+
+    def _hints(self) -> dict[str, bool]:
+        """Those that say something: what only reads destroys nothing and can be repeated."""
+        if self.read_only:
+            return {"readOnlyHint": True, "openWorldHint": False}
+        hints = {"destructiveHint": self.destructive, "openWorldHint": False}
+        return {**hints, "idempotentHint": True} if self.idempotent else hints
 
 
 AnyTool = Tool[Any, Any, Any]
@@ -109,8 +197,18 @@ def tool(
     destructive: bool = False,
     idempotent: bool = False,
     examples: tuple[Example, ...] = (),
+    budget: int | Callable[[Any], int] = DEFAULT_TOKENS,
+    not_for: str = "",
+    asked: str = "",
+    lean: tuple[str, ...] = (),
+    lean_only: bool = False,
 ) -> Callable[[Callable[[S, I, Caller], Awaitable[O]]], Tool[S, I, O]]:
-    """Declare the function below as a tool: `async def name(service, ask, caller) -> Answer`."""
+    """Declare the function below as a tool: `async def name(service, ask, caller) -> Answer`.
+
+    `budget` is the most tokens of an answer; `not_for` says what to call instead, and when, as
+    `what: tool; what: tool`; `asked` has other words for what it does, by which find_tools finds it. `lean`
+    makes it one of the few of the lean profile, with these fields; `lean_only` lists it nowhere else.
+    """
 
     def declare(run: Callable[[S, I, Caller], Awaitable[O]]) -> Tool[S, I, O]:
         hints = get_type_hints(run)
@@ -128,79 +226,16 @@ def tool(
             destructive=destructive,
             idempotent=idempotent or read_only,
             examples=examples,
+            budget=budget,
+            not_for=not_for,
+            asked=asked,
+            lean=lean,
+            lean_only=lean_only,
         )
 
     return declare
 
 
-class Registry:
-    """Every tool by name. `listed` is what is advertised; the others answer all the same."""
-
-    def __init__(self, tools: tuple[AnyTool, ...], toolsets: tuple[str, ...] = ("all",)) -> None:
-        self._tools: dict[str, AnyTool] = {}
-        for declared in tools:
-            if declared.name in self._tools:
-                raise ValueError(f"two tools are named {declared.name}")
-            self._tools[declared.name] = declared
-        _check(toolsets, tools)
-        self.listed = tuple(t for t in tools if "all" in toolsets or t.toolset in toolsets)
-
-    def __getitem__(self, name: str) -> AnyTool:
-        try:
-            return self._tools[name]
-        except KeyError:
-            raise UnknownTool from None
-
-    def get(self, name: str) -> AnyTool | None:
-        return self._tools.get(name)
-
-    def __iter__(self) -> Iterator[AnyTool]:
-        return iter(self._tools.values())
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def listing(self) -> str:
-        """What a client reads to know the tools, as JSON: the price of being there."""
-        return json.dumps([tool.listing for tool in self.listed], separators=(",", ":"))
-
-
-def _check(toolsets: tuple[str, ...], tools: tuple[AnyTool, ...]) -> None:
-    """A name that is no toolset would list nothing, and nobody would know why."""
-    known = dict.fromkeys(("all", *get_args(Toolset), *(each.toolset for each in tools)))
-    unknown = [name for name in toolsets if name not in known]
-    if unknown:
-        raise Misconfigured(
-            f"there is no toolset named {', '.join(unknown)}",
-            f"set CONTEXTD_TOOLSETS, or --toolsets, to any of: {', '.join(known)}",
-        )
-
-
-def _or_a_fault(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Clients of the official TypeScript SDK hold failed calls, too, against the schema. If it knew answers
-    only, they would complain about the schema and never show the fault."""
-    rest = {name: part for name, part in schema.items() if name != "required"}
-    answer, fault = schema.get("required", []), ["category", "code", "message"]
-    return {**rest, "anyOf": [{"required": answer}, {"required": fault}]}
-
-
-def _schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> dict[str, Any]:
-    """The model's JSON Schema without pydantic's titles, which only repeat the names."""
-    return _untitled(model.model_json_schema(mode=mode))
-
-
-def _untitled(schema: dict[str, Any]) -> dict[str, Any]:
-    bare: dict[str, Any] = {}
-    for key, value in schema.items():
-        if key == "title" and isinstance(value, str):
-            continue
-        if key in ("properties", "$defs"):
-            bare[key] = {name: _untitled(part) for name, part in value.items()}
-        elif isinstance(value, dict) and key != "default":
-            bare[key] = _untitled(value)
-        elif isinstance(value, list) and key in ("anyOf", "oneOf", "allOf"):
-            bare[key] = [_untitled(part) for part in value]
-        else:
-            bare[key] = value
-    bare.pop("description", None) if bare.get("type") == "object" and "properties" in bare else None
-    return bare
+def _short(field: Mapping[str, Any]) -> dict[str, Any]:
+    """Without a default that says nothing: this stands in every tool's schema."""
+    return {key: value for key, value in field.items() if key != "default"}

@@ -2,7 +2,7 @@
 
 import json
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import Field
 
@@ -10,7 +10,7 @@ from contextd.domain import limits
 from contextd.domain.callers import Caller
 from contextd.domain.ports import Usage
 from contextd.services.remediations import Draft, Match, Remediations, Severity
-from contextd.tools.declaration import Example, Input, Output, tool
+from contextd.tools.declaration import Example, Input, Output, optional, tool
 from contextd.tools.fields import (
     PREVIEW,
     Context,
@@ -29,6 +29,8 @@ ErrorType = Annotated[str, Field(min_length=1, max_length=limits.MAX_ERROR_TYPE_
 Solution = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOLUTION_LENGTH), NotBlank]
 Share = Annotated[float, Field(ge=0, le=1)]
 
+_TITLE: Final = 60
+"""Characters of a message by which a reference to it is known."""
 _REFUSED = "dial tcp 127.0.0.1:8080: connect: connection refused"
 
 
@@ -61,6 +63,8 @@ class RemediationSaved(Output):
 
 @tool(
     toolset="errors",
+    not_for="a lesson without an error: memory_store",
+    asked="write down the fix of a bug",
     examples=(
         Example(
             "what solved it",
@@ -118,29 +122,34 @@ class RemediationFound(Output):
     id: str
     error_message: str
     error_type: str
-    solution: str
-    tags: list[str]
+    solution: str = optional()
+    tags: list[str] = optional()
     match_score: Score = Field(description="0.7 semantic_score + 0.3 string_score")
-    semantic_score: Score
-    string_score: Score = Field(description="of the messages without paths, numbers, ids, quoted values")
-    stack_trace_match: bool
-    error_type_match: bool
-    context: Object
-    created_at: datetime
-    seen_count: int
-    usage_count: int
-    success_rate: Score | None = Field(description="of recorded outcomes; null without any")
+    semantic_score: Score = optional()
+    string_score: Score = optional("of the messages without paths, numbers, ids, quoted values")
+    stack_trace_match: bool = optional()
+    error_type_match: bool = optional()
+    context: Object = optional()
+    created_at: datetime = optional()
+    seen_count: int = optional()
+    usage_count: int = optional()
+    success_rate: Score | None = optional("of recorded outcomes; null without any")
 
 
 class RemediationsFound(Output):
+    sparse: ClassVar = True
+
     results: list[RemediationFound]
-    query: str
+    query: str = optional()
     total: int
     semantic: bool = Field(description="false: no embedding model, match_score is string_score alone")
 
 
 @tool(
     toolset="errors",
+    not_for="an error that nobody solved yet: troubleshoot",
+    asked="seen this exception before; known fix for a failure",
+    lean=("error_message", "stack_trace", "detail"),
     timeout_s=10,
     read_only=True,
     examples=(
@@ -155,23 +164,32 @@ async def remediation_search(
     found = await remediations.search(
         ask.error_message, caller, ask.stack_trace, ask.limit, ask.min_score, ask.tags
     )
+    wholes = [_whole(match, found.usage[match.record.id]) for match in found.matches]
+    results = [_shortened(whole, ask.detail, caller) for whole in wholes]
+    if ask.detail == "refs":
+        return RemediationsFound(results=results, total=found.total, semantic=found.by_meaning)
     return RemediationsFound(
-        results=[
-            _found(match, found.usage[match.record.id], ask.detail, caller) for match in found.matches
-        ],
-        query=ask.error_message,
-        total=found.total,
-        semantic=found.by_meaning,
+        results=results, query=ask.error_message, total=found.total, semantic=found.by_meaning
     )
 
 
-def _found(match: Match, usage: Usage, detail: Detail, caller: Caller) -> RemediationFound:
+def _shortened(whole: RemediationFound, detail: Detail, caller: Caller) -> RemediationFound:
+    if detail == "full":
+        return whole
+    if detail == "refs":
+        told = ("success_rate",) if whole.success_rate is not None else ()
+        named = ("id", "error_message", "error_type", "match_score", *told)
+        caller.tally.kept_out += [whole.error_message[_TITLE:], whole.without(*named)]
+        return whole.only(*named).model_copy(update={"error_message": whole.error_message[:_TITLE]})
+    texts = {name: getattr(whole, name) for name in ("error_message", "solution")}
+    caller.tally.kept_out += [*(text[PREVIEW:] for text in texts.values()), json.dumps(whole.context)]
+    return whole.model_copy(
+        update={"context": {}, **{name: text[:PREVIEW] for name, text in texts.items()}}
+    )
+
+
+def _whole(match: Match, usage: Usage) -> RemediationFound:
     fields: dict[str, Any] = dict(match.record.fields)
-    if detail != "full":
-        kept = PREVIEW if detail == "preview" else 0
-        texts = {name: fields[name] for name in ("error_message", "solution")}
-        caller.tally.kept_out += [*(text[kept:] for text in texts.values()), json.dumps(fields["context"])]
-        fields |= {"context": {}} | {name: text[:kept] for name, text in texts.items()}
     return RemediationFound(
         id=match.record.id,
         error_message=fields["error_message"],

@@ -2,7 +2,7 @@
 
 import json
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -12,7 +12,7 @@ from contextd.domain.callers import Caller
 from contextd.domain.versions import MAX_VERSION_LENGTH
 from contextd.services.skill_records import Change, Kept, Skill
 from contextd.services.skills import Skills, Sort
-from contextd.tools.declaration import Example, Input, Output, tool
+from contextd.tools.declaration import Example, Input, Output, optional, tool
 from contextd.tools.fields import (
     PREVIEW,
     Detail,
@@ -71,6 +71,8 @@ class SkillCreated(Output):
 
 @tool(
     toolset="skills",
+    not_for="facts and lessons: memory_store; changing a skill: skill_update",
+    asked="save a procedure or playbook to reuse",
     timeout_s=120,
     examples=(
         Example(
@@ -127,34 +129,38 @@ class SkillSearch(Input):
 class SkillListed(Output):
     id: str
     name: str
-    description: str
-    content: str
-    version: str
-    author: str
-    category: str
-    prerequisites: list[str]
-    expected_outcome: str
-    tags: list[str]
-    usage_count: int
-    success_rate: Score | None = Field(description="null while no outcome is known")
-    metadata: Object
-    created_at: datetime
-    updated_at: datetime
+    description: str = optional()
+    content: str = optional()
+    version: str = optional()
+    author: str = optional()
+    category: str = optional()
+    prerequisites: list[str] = optional()
+    expected_outcome: str = optional()
+    tags: list[str] = optional()
+    usage_count: int = optional()
+    success_rate: Score | None = optional("null while no outcome is known")
+    metadata: Object = optional()
+    created_at: datetime = optional()
+    updated_at: datetime = optional()
 
 
 class SkillFound(SkillListed):
     score: Score
-    distance: Score | None = Field(description="cosine distance; null for a hit by words alone")
+    distance: Score | None = optional("cosine distance; null for a hit by words alone")
 
 
 class SkillsFound(Output):
+    sparse: ClassVar = True
+
     results: list[SkillFound]
-    query: str
-    top_k: int
+    query: str = optional()
+    top_k: int = optional()
 
 
 @tool(
     toolset="skills",
+    not_for="lessons of a project: memory_search; following the steps: skill_apply",
+    asked="is there a procedure, playbook or how-to for a task; how do we usually do this",
     timeout_s=10,
     read_only=True,
     examples=(
@@ -164,16 +170,11 @@ class SkillsFound(Output):
 async def skill_search(skills: Skills, ask: SkillSearch, caller: Caller) -> SkillsFound:
     """Find skills by meaning and by words; ids lead to skill_apply."""
     hits = await skills.search(ask.query, caller, ask.category, ask.tags, ask.top_k)
-    return SkillsFound(
-        results=[
-            SkillFound(
-                **_shortened(_shown(hit.kept), ask.detail, caller), score=hit.score, distance=hit.distance
-            )
-            for hit in hits
-        ],
-        query=ask.query,
-        top_k=ask.top_k,
-    )
+    wholes = [SkillFound(**_shown(hit.kept), score=hit.score, distance=hit.distance) for hit in hits]
+    results = [_shortened(whole, ask.detail, caller) for whole in wholes]
+    if ask.detail == "refs":
+        return SkillsFound(results=results)
+    return SkillsFound(results=results, query=ask.query, top_k=ask.top_k)
 
 
 class SkillList(Input):
@@ -193,6 +194,8 @@ class SkillsListed(Output):
 
 @tool(
     toolset="skills",
+    not_for="finding one for a task: skill_search",
+    asked="all procedures there are",
     read_only=True,
     examples=(Example("those that are used most", {"sort_by": "usage_count", "limit": 3}),),
 )
@@ -227,7 +230,12 @@ class SkillUpdated(Output):
     updated_at: datetime
 
 
-@tool(toolset="skills", timeout_s=120)
+@tool(
+    toolset="skills",
+    not_for="a new way of working: skill_create",
+    asked="edit a procedure",
+    timeout_s=120,
+)
 async def skill_update(skills: Skills, ask: SkillUpdate, caller: Caller) -> SkillUpdated:
     """Change a skill as a new version; earlier versions stay and skill_apply can name them."""
     change = Change(
@@ -256,7 +264,12 @@ class SkillDeleted(Output):
     message: str
 
 
-@tool(toolset="skills", destructive=True)
+@tool(
+    toolset="skills",
+    not_for="correcting one: skill_update keeps the versions",
+    asked="throw away a procedure",
+    destructive=True,
+)
 async def skill_delete(skills: Skills, ask: SkillDelete, caller: Caller) -> SkillDeleted:
     """Delete a skill with all its versions and its record of use. This cannot be undone."""
     versions = await skills.delete(ask.id, caller)
@@ -283,7 +296,12 @@ class SkillApplied(Output):
     success_rate: Score | None = Field(description="null while no outcome is known")
 
 
-@tool(toolset="skills")
+@tool(
+    toolset="skills",
+    budget=limits.WHOLE_TOKENS,
+    not_for="finding one: skill_search",
+    asked="follow a procedure's instructions",
+)
 async def skill_apply(skills: Skills, ask: SkillApply, caller: Caller) -> SkillApplied:
     """Get a skill's steps to follow. Each call counts as a use, and with success as its outcome."""
     kept = await skills.apply(ask.id, caller, ask.success, ask.version)
@@ -312,16 +330,18 @@ def _shown(kept: Kept) -> dict[str, Any]:
     }
 
 
-def _shortened(shown: dict[str, Any], detail: Detail, caller: Caller) -> dict[str, Any]:
+def _shortened(whole: SkillFound, detail: Detail, caller: Caller) -> SkillFound:
     if detail == "full":
-        return shown
-    kept = PREVIEW if detail == "preview" else 0
-    texts = {name: shown[name] for name in ("description", "content", "expected_outcome")}
-    rest = {"prerequisites": shown["prerequisites"], "metadata": shown["metadata"]}
-    caller.tally.kept_out += [*(text[kept:] for text in texts.values()), json.dumps(rest)]
-    return (
-        shown | {name: text[:kept] for name, text in texts.items()} | {"prerequisites": [], "metadata": {}}
-    )
+        return whole
+    if detail == "refs":
+        named = ("id", "name", "score", *(("success_rate",) if whole.success_rate is not None else ()))
+        caller.tally.kept_out.append(whole.without(*named))
+        return whole.only(*named)
+    texts = {name: getattr(whole, name) for name in ("description", "content", "expected_outcome")}
+    rest = {"prerequisites": whole.prerequisites, "metadata": whole.metadata}
+    caller.tally.kept_out += [*(text[PREVIEW:] for text in texts.values()), json.dumps(rest)]
+    shorter = {name: text[:PREVIEW] for name, text in texts.items()}
+    return whole.model_copy(update={**shorter, "prerequisites": [], "metadata": {}})
 
 
 TOOLS = (skill_create, skill_search, skill_list, skill_update, skill_delete, skill_apply)

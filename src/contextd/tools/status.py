@@ -32,7 +32,13 @@ class Status(Output):
     last_updated: datetime
 
 
-@tool(toolset="system", read_only=True, examples=(Example("is all well", {}),))
+@tool(
+    toolset="system",
+    not_for="a project's code index: get_status; figures of use: analytics_get",
+    asked="is the daemon up",
+    read_only=True,
+    examples=(Example("is all well", {}),),
+)
 async def status(health: Health, ask: StatusAsk, caller: Caller) -> Status:
     """Say whether contextd is healthy, which version it is and what is degraded."""
     report = await health.report()

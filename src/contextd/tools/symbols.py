@@ -86,6 +86,8 @@ class SymbolFound(Output):
 
 @tool(
     toolset="code",
+    not_for="code by meaning or by words: search_code",
+    asked="go to definition; find usages before a refactoring",
     timeout_s=30,
     read_only=True,
     examples=(Example("who calls it", {"path": _PROJECT, "symbol": "Cart.Total", "relation": "callers"}),),

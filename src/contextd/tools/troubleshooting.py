@@ -100,6 +100,8 @@ class Diagnosed(Output):
 
 @tool(
     toolset="errors",
+    not_for="an error whose fix may be known: remediation_search is quicker",
+    asked="why does this fail; debug a crash",
     timeout_s=60,
     examples=(
         Example(
@@ -166,6 +168,8 @@ class PatternsListed(Output):
 
 @tool(
     toolset="errors",
+    not_for="an error at hand: troubleshoot",
+    asked="common failures",
     timeout_s=5,
     read_only=True,
     examples=(Example("the gravest", {"severity": "critical", "limit": 3}),),

@@ -20,7 +20,7 @@ from contextd.domain.errors import (
     UnknownField,
     WrongType,
 )
-from contextd.tools.declaration import Input
+from contextd.tools.declaration import AnyTool, Input, Terms
 
 I = TypeVar("I", bound=Input)  # noqa: E741 - input
 
@@ -51,6 +51,15 @@ _FAULTS: Final[Mapping[str, type[Invalid]]] = {
     "bad_format": BadFormat,
 }
 """Pydantic's error types, and ours, to faults. The rest are wrong types."""
+
+
+def parse_call(tool: AnyTool, arguments: object) -> tuple[Terms, Any]:
+    """What is said about the call, and what is asked of the tool. Raises Invalid."""
+    if not isinstance(arguments, dict):
+        return Terms(), parse(tool.input, arguments)
+    terms = {name: value for name, value in arguments.items() if name in tool.terms}
+    own = {name: value for name, value in arguments.items() if name not in terms} if terms else arguments
+    return parse(Terms, terms) if terms else Terms(), parse(tool.input, own)
 
 
 def parse(model: type[I], arguments: object) -> I:
@@ -111,8 +120,9 @@ def _unknown(path: tuple[int | str, ...], schema: Schema) -> UnknownField:
     *outer, last = path
     shown = str(last) if str(last).isidentifier() and len(str(last)) <= 50 else "a field"
     where, around = _place(tuple(outer), schema)
-    known = ", ".join(_resolved(around, schema).get("properties", {}))
-    remedy = f"known fields: {known}" if known else "this tool takes no fields"
+    beside = Terms.model_fields if not outer else {}
+    known = ", ".join(dict.fromkeys((*_resolved(around, schema).get("properties", {}), *beside)))
+    remedy = f"known fields: {known}"
     if not outer:
         return UnknownField(shown, f"{shown} is not a field of this tool", remedy)
     return UnknownField(str(outer[0]), f"{shown} is not a field of {where}", remedy)

@@ -57,7 +57,9 @@ class QdrantStore:
         if entries:
             await self._records.put(entries)
 
-    async def swap(self, entry: Entry, old: Record | None) -> bool:
+    async def swap(self, entry: Entry, old: Record | None, beside: Sequence[Entry] = ()) -> bool:
+        if beside:
+            await self.put(beside)
         return await self._records.swap(entry, old)
 
     async def delete(self, project: Project, ids: Sequence[str]) -> int:

@@ -83,10 +83,12 @@ def write(connection: sqlite3.Connection, entry: Entry, vector: bytes | None) ->
         ),
     )
     seq = cursor.lastrowid
-    connection.execute(
-        "INSERT INTO words (rowid, title, body, tags) VALUES (?, ?, ?, ?)",
-        (seq, index_words(record.title), index_words(record.text), index_words(" ".join(record.tags))),
-    )
+    if record.title or record.text or record.tags:
+        # A record without words is found by its id alone, and what is not there costs nothing to keep.
+        connection.execute(
+            "INSERT INTO words (rowid, title, body, tags) VALUES (?, ?, ?, ?)",
+            (seq, index_words(record.title), index_words(record.text), index_words(" ".join(record.tags))),
+        )
     connection.executemany(
         "INSERT OR IGNORE INTO record_tags (tag, seq) VALUES (?, ?)", [(tag, seq) for tag in record.tags]
     )

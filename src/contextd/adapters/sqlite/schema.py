@@ -74,11 +74,29 @@ EVENTS: Final = (
     """
     INSERT INTO day_sessions SELECT at, '*', sum(sessions) FROM day_sessions GROUP BY at;
     """,
+    """
+    ALTER TABLE events ADD COLUMN tokens_envelope INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE events ADD COLUMN tokens_cut INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE events ADD COLUMN tokens_folded INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE days ADD COLUMN tokens_envelope INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE days ADD COLUMN tokens_cut INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE days ADD COLUMN tokens_folded INTEGER NOT NULL DEFAULT 0;
+    CREATE TABLE day_listings (at INTEGER NOT NULL, project TEXT NOT NULL, tokens_listed INTEGER NOT NULL);
+    INSERT INTO day_listings
+        SELECT day_sessions.at, day_sessions.project,
+            cast(round(day_sessions.sessions * 1.0 * sum(days.tokens_out) / sum(days.calls)) AS INTEGER)
+        FROM day_sessions JOIN days ON days.at = day_sessions.at AND days.tool = 'tools/list'
+        WHERE day_sessions.project <> '*' GROUP BY day_sessions.rowid;
+    """,
 )
 """Analytics. `days` holds the sums of events that were rolled up.
 
 In `day_sessions` the project `*` stands for all of them together. Of days that were rolled up before
 there was such a row, nothing is known but the sum over the projects.
+
+`day_listings` has what the sessions of a project were told about the tools. Of days that were rolled up
+before there was such a table it is not known, and each of the project's sessions counts for one listing
+as long as that day's were on average: rather too much overhead than too little.
 """
 
 

@@ -71,9 +71,11 @@ class SqliteStore:
 
             await self._writer.run(self._file(project), work)
 
-    async def swap(self, entry: Entry, old: Record | None) -> bool:
+    async def swap(self, entry: Entry, old: Record | None, beside: Sequence[Entry] = ()) -> bool:
         record = entry.record
-        vector = to_half(entry.embedding.vector) if entry.embedding else None
+        prepared = [
+            (each, to_half(each.embedding.vector) if each.embedding else None) for each in (entry, *beside)
+        ]
         expected = None if old is None else (rows.to_micros(old.updated_at),)
 
         def work(connection: sqlite3.Connection) -> bool:
@@ -83,7 +85,8 @@ class SqliteStore:
             if there != expected:
                 return False
             claim(connection, record.project)
-            rows.write(connection, entry, vector)
+            for each, vector in prepared:
+                rows.write(connection, each, vector)
             prune_removals(connection)
             return True
 

@@ -2,9 +2,13 @@
 
 import json
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from contextd.tools.registry import Registry
 
 
 def _tool_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -78,28 +82,47 @@ def _field(field: str) -> tuple[str, Any]:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="As tools/list gives them.")
 @click.option("--tokens", is_flag=True, help="What listing them costs a context window.")
-def tools(as_json: bool, tokens: bool) -> None:
+@click.option("--toolsets", help="As if served with these: lean, or groups separated by commas.")
+def tools(as_json: bool, tokens: bool, toolsets: str | None) -> None:
     """List the tools, by group; those that CONTEXTD_TOOLSETS leaves out, too, for they answer."""
     from contextd.plugins import load_extensions
     from contextd.settings import load_settings
-    from contextd.tools.declaration import Registry
+    from contextd.tools.registry import Registry
 
-    settings = load_settings()
+    settings = load_settings(overrides={"toolsets": toolsets})
     registry = Registry(tuple(load_extensions(settings.plugins).tools), settings.toolsets)
-    if as_json or tokens:
-        from contextd.adapters.tokens import O200kCounter
-
-        listed = {tool.name: json.dumps(tool.listing, separators=(",", ":")) for tool in registry.listed}
-        if as_json:
-            click.echo(f"[{','.join(listed.values())}]")
-            return
-        counter = O200kCounter()
-        for name, text in listed.items():
-            click.echo(f"{counter.count(text):6d}  {name}")
-        click.echo(f"{counter.count(','.join(listed.values())):6d}  in all")
+    if as_json:
+        click.echo(registry.listing())
         return
+    lines = _costs(registry, settings.toolsets) if tokens else _groups(registry)
+    for line in lines:
+        click.echo(line)
+
+
+def _groups(registry: "Registry") -> Iterator[str]:
     for toolset in dict.fromkeys(tool.toolset for tool in registry):
-        click.secho(toolset, bold=True)
+        yield click.style(toolset, bold=True)
         for tool in registry:
             if tool.toolset == toolset:
-                click.echo(f"  {tool.name:22s} {tool.description}")
+                yield f"  {tool.name:22s} {tool.description}"
+
+
+def _costs(registry: "Registry", toolsets: tuple[str, ...]) -> Iterator[str]:
+    """What each choice costs, then what the chosen one is made of, the dearest first."""
+    from contextd.adapters.tokens import O200kCounter
+    from contextd.edge.reference import listing_costs
+
+    yield click.style("  tokens  tools  toolsets", bold=True)
+    for each in listing_costs(tuple(registry)):
+        yield f"{each.tokens:8,d} {each.tools:6d}  {each.toolset}"
+    counter = O200kCounter()
+    costs = {each["name"]: counter.count(_compact(each)) for each in registry.listings}
+    yield ""
+    yield click.style(f"  tokens  listed with {','.join(toolsets)}", bold=True)
+    for name, cost in sorted(costs.items(), key=lambda each: -each[1]):
+        yield f"{cost:8,d}  {name}"
+    yield f"{counter.count(registry.listing()):8,d}  in all"
+
+
+def _compact(listing: dict[str, Any]) -> str:
+    return json.dumps(listing, separators=(",", ":"), ensure_ascii=False)

@@ -6,7 +6,7 @@ import click
 @click.command()
 @click.option("--host", help="Address to listen on (default 127.0.0.1).")
 @click.option("--port", type=int, help="Port to listen on (default 8080; 0 takes a free one).")
-@click.option("--toolsets", help="Groups of tools to list, separated by commas (default all).")
+@click.option("--toolsets", help="Groups of tools to list, by commas (default all; lean: a few, briefly).")
 def serve(host: str | None, port: int | None, toolsets: str | None) -> None:
     """Run the daemon: MCP at /mcp, the automation API at /api, metrics at /metrics."""
     from contextd.edge.cli.start import run, start
@@ -24,7 +24,7 @@ def serve(host: str | None, port: int | None, toolsets: str | None) -> None:
 
 
 @click.command()
-@click.option("--toolsets", help="Groups of tools to list, separated by commas (default all).")
+@click.option("--toolsets", help="Groups of tools to list, by commas (default all; lean: a few, briefly).")
 def mcp(toolsets: str | None) -> None:
     """Serve one agent over standard input and output.
 
