@@ -46,16 +46,18 @@ def weighed(
 ) -> Answer:
     """The answer with its weight written into it, which is a part of what is weighed."""
     body = as_json(data)
+    others = _envelope(0, refs, warning, truncated=truncated)
+    del others["tokens_used"]
+    rest = f",{as_json(others)[1:]}" if others else "}"
     guess = len(body) // _A_TOKEN
     while True:
-        beside = _envelope(guess, refs, warning, truncated=truncated)
-        tokens = count(_joined(body, beside))
+        tokens = count(_joined(body, guess, rest))
         if _figures(tokens) == _figures(guess):
             break
         guess = tokens
-    beside["tokens_used"] = tokens
-    text = _joined(body, beside)
-    return Answer(data, text, tokens, truncated, refs, warning, tokens_beside=count(as_json(beside)))
+    beside = count(_joined("{}", tokens, rest))
+    text = _joined(body, tokens, rest)
+    return Answer(data, text, tokens, truncated, refs, warning, tokens_beside=beside)
 
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
@@ -75,10 +77,10 @@ def _envelope(tokens: int, refs: tuple[str, ...], warning: str, *, truncated: bo
     return beside
 
 
-def _joined(data: str, beside: dict[str, Any]) -> str:
-    """The envelope's fields put into the data's JSON, which is made once."""
-    more = as_json(beside)[1:]
-    return f"{data[:-1]},{more}" if len(data) > len("{}") else f"{{{more}"
+def _joined(data: str, tokens: int, rest: str) -> str:
+    """The envelope put into the data's JSON, which is made once."""
+    comma = "," if len(data) > len("{}") else ""
+    return f'{data[:-1]}{comma}"tokens_used":{tokens}{rest}'
 
 
 def _figures(number: int) -> int:

@@ -178,7 +178,9 @@ class CallPipeline:
             account = await self._answering.enter(terms.branch_id, caller)
         budget = terms.token_budget or tool.tokens(ask)
         room = budget if account is None else min(budget, account.room)
-        return _Call(tool, ask, replace(caller, tokens=room, branch=terms.branch_id), account)
+        if account is not None or room != caller.tokens:
+            caller = replace(caller, tokens=room, branch=terms.branch_id)
+        return _Call(tool, ask, caller, account)
 
     async def _run(self, call: _Call) -> Answer:
         tool, caller, account = call.tool, call.caller, call.account

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from contextd.domain.answers import Answer, as_json
+from contextd.domain.answers import Answer, weighed
 from contextd.domain.branches import Step, Tree
 from contextd.domain.callers import Caller
 from contextd.domain.ports import Clock, TokenCounter
-from contextd.services.fitting import Fitted, Part, fitted
+from contextd.services.fitting import Fitted, Part, cut
 from contextd.services.folding import Folding
 from contextd.services.references import References
 
@@ -71,7 +71,7 @@ class Answering:
         """
         if account is not None:
             return await self._charged(draft, caller, account)
-        done = await self._fitted(draft, caller, draft.budget, "")
+        done = await self._fitted(draft, caller, draft.budget)
         if done.parts:
             await self._references.keep(caller, done.parts)
         return done.answer
@@ -92,21 +92,22 @@ class Answering:
     async def _within(self, draft: Draft, caller: Caller, account: Account) -> Fitted:
         """With a warning where one is due, which is a part of what is paid."""
         budget = min(draft.budget, account.room)
-        done = await self._fitted(draft, caller, budget, "")
+        done = await self._fitted(draft, caller, budget)
         warning = account.tree.warning(account.branch, done.answer.tokens_used)
         return await self._fitted(draft, caller, budget, warning) if warning else done
 
-    async def _fitted(self, draft: Draft, caller: Caller, budget: int, warning: str) -> Fitted:
+    async def _fitted(self, draft: Draft, caller: Caller, budget: int, warning: str = "") -> Fitted:
+        whole = weighed(draft.data, self._tokens.count, warning=warning)
+        if whole.tokens_used <= budget:
+            return Fitted(whole)
+
         def handle(parts: Sequence[Part]) -> str:
             return self._references.handle(caller, parts)
 
         def work() -> Fitted:
-            return fitted(
-                draft.data, budget, self._tokens.count, handle, schema=draft.schema, warning=warning
-            )
+            return cut(whole, budget, self._tokens.count, handle, schema=draft.schema)
 
-        size = sum(len(as_json(value)) for value in draft.data.values())
-        return await asyncio.to_thread(work) if size > _LONG else work()
+        return await asyncio.to_thread(work) if len(whole.text) > _LONG else work()
 
 
 def _pretty(data: dict[str, Any]) -> str:

@@ -60,15 +60,23 @@ def fitted(
     `schema` is the answer's: it tells which objects are open, so that entries of theirs may go.
     """
     whole = weighed(data, count, warning=warning)
+    return cut(whole, budget, count, handle, schema=schema)
+
+
+def cut(
+    whole: Answer, budget: int, count: Count, handle: Handle, *, schema: Mapping[str, Any] | None = None
+) -> Fitted:
+    """The same for an answer that was weighed already."""
     if whole.tokens_used <= budget:
         return Fitted(whole)
+    data, warning = whole.data, whole.warning
     work = _Work(data, budget, count, handle, schema or {}, warning)
     best = work.fit()
-    cut = whole.tokens_used - best.answer.tokens_used
-    if cut <= 0:
+    saved = whole.tokens_used - best.answer.tokens_used
+    if saved <= 0:
         # So little that marks and handles cost more than they save.
         return Fitted(whole)
-    return replace(best, answer=replace(best.answer, tokens_cut=cut))
+    return replace(best, answer=replace(best.answer, tokens_cut=saved))
 
 
 @dataclass(slots=True)

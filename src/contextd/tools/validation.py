@@ -28,6 +28,7 @@ Schema = Mapping[str, Any]
 """Of JSON, as pydantic makes it."""
 
 _MOST_DEPTH: Final = 64
+_NOTHING_SAID: Final = Terms.model_construct()
 
 _FAULTS: Final[Mapping[str, type[Invalid]]] = {
     "missing": MissingField,
@@ -55,11 +56,10 @@ _FAULTS: Final[Mapping[str, type[Invalid]]] = {
 
 def parse_call(tool: AnyTool, arguments: object) -> tuple[Terms, Any]:
     """What is said about the call, and what is asked of the tool. Raises Invalid."""
-    if not isinstance(arguments, dict):
-        return Terms(), parse(tool.input, arguments)
-    terms = {name: value for name, value in arguments.items() if name in tool.terms}
-    own = {name: value for name, value in arguments.items() if name not in terms} if terms else arguments
-    return parse(Terms, terms) if terms else Terms(), parse(tool.input, own)
+    if not isinstance(arguments, dict) or not (said := tool.terms & arguments.keys()):
+        return _NOTHING_SAID, parse(tool.input, arguments)
+    terms = parse(Terms, {name: arguments[name] for name in said})
+    return terms, parse(tool.input, {key: value for key, value in arguments.items() if key not in said})
 
 
 def parse(model: type[I], arguments: object) -> I:
