@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from contextd.adapters.tokens import O200kCounter
 from contextd.domain.answers import weighed
 from contextd.domain.cutting import pieces
-from contextd.services.fitting import Fitted, Part, fitted
+from contextd.services.answer_outline import Fitted, Part
+from contextd.services.fitting import fitted
 
 REF = "ref-0123456789ab-abcdefghjk"
 COUNT = O200kCounter().count
@@ -66,7 +67,7 @@ def handle(parts: Sequence[Part]) -> str:
 
 
 def fit(data: dict[str, Any], budget: int, warning: str = "") -> Fitted:
-    return fitted(data, budget, COUNT, handle, schema=SCHEMA, warning=warning)
+    return fitted(weighed(data, COUNT, warning=warning), budget, COUNT, handle, SCHEMA)
 
 
 def restored(done: Fitted) -> dict[str, Any]:
@@ -165,6 +166,28 @@ def test_texts_go_before_items_and_names_go_last() -> None:
     assert 0 < len(fewer["results"]) < 8
     assert fewer["results"][0] | {"content": ""} == data["results"][0] | {"content": ""}  # type: ignore[index]  # it is a list
     assert fewer["total"] == 40
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {f"key{number}": f"value number {number} is here" for number in range(1_000)},
+        {f"key{number}": [f"v{number}", number] for number in range(1_000)},
+        {"list": [f"string number {number}" for number in range(2_000)]},
+        {
+            f"key{number}": "several words in a text, more than two dozen tokens of them " * 4
+            for number in range(400)
+        },
+        {"line": "a" * 100_000},
+        {"lines": "some words here\n" * 5_000},
+    ],
+    ids=["short texts", "short lists", "a long list", "long texts", "one line", "many lines"],
+)
+def test_what_fits_is_used(state: dict[str, Any]) -> None:
+    data = {"results": [], "total": 1, "state": state}
+    done = fit(data, 2_000)
+    assert 1_800 <= done.answer.tokens_used <= 2_000
+    assert restored(done) == data
 
 
 def test_an_answer_that_fits_is_left_alone() -> None:

@@ -19,7 +19,7 @@ from contextd.domain.cutting import pieces
 from contextd.domain.errors import BadFormat, NoSuchRef, OutOfRange
 from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.mcp_library import library_of
-from contextd.services.fitting import Part
+from contextd.services.answer_outline import Part
 from contextd.services.projects import project_at
 from contextd.services.ref_reading import RefReading, Wanted
 from contextd.services.references import References

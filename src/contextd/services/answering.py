@@ -10,7 +10,8 @@ from contextd.domain.answers import Answer, weighed
 from contextd.domain.branches import Step, Tree
 from contextd.domain.callers import Caller
 from contextd.domain.ports import Clock, TokenCounter
-from contextd.services.fitting import Fitted, Part, cut
+from contextd.services.answer_outline import Fitted, Part
+from contextd.services.fitting import fitted
 from contextd.services.folding import Folding
 from contextd.services.references import References
 
@@ -105,7 +106,7 @@ class Answering:
             return self._references.handle(caller, parts)
 
         def work() -> Fitted:
-            return cut(whole, budget, self._tokens.count, handle, schema=draft.schema)
+            return fitted(whole, budget, self._tokens.count, handle, draft.schema)
 
         return await asyncio.to_thread(work) if len(whole.text) > _LONG else work()
 

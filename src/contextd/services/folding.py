@@ -19,8 +19,8 @@ from contextd.domain.errors import NoSuchBranch, NotWorthKeeping, OtherProject
 from contextd.domain.ids import drawer_of, new_id
 from contextd.domain.ports import Clock, Scrubber, Store, TokenCounter
 from contextd.domain.records import SHARED, Entry, Filter, Project
+from contextd.services.answer_outline import Part
 from contextd.services.branch_memories import BranchMemories, Lesson
-from contextd.services.fitting import Part
 from contextd.services.open_branches import OpenBranches
 from contextd.services.projects import permitted, project_at
 from contextd.services.references import References

@@ -17,7 +17,7 @@ from contextd.domain.ids import drawer_of, short_hash
 from contextd.domain.limits import REF_CHARS, REF_DAYS, REFS_CHARS
 from contextd.domain.ports import Clock, Store
 from contextd.domain.records import SHARED, Entry, Filter, Project, Record
-from contextd.services.fitting import Part
+from contextd.services.answer_outline import Part
 
 HEAD: Final = "ref"
 BODY: Final = "ref_part"

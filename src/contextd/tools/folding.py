@@ -47,6 +47,7 @@ class BranchOpened(Output):
     not_for="a single answer: give it a token_budget; saving work: checkpoint_save",
     asked="run a subtask in isolation, explore without filling the context window, fold",
     lean=("description", "prompt", "budget"),
+    budget=limits.BRANCH_TOKENS,
     examples=(
         Example(
             "explore without filling the window",
