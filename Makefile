@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # Both names, because pips differ in which of them reaches what is needed to build.
 PIP := PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt $(BIN)/pip --disable-pip-version-check --quiet
 
-.PHONY: serve test check docs clean pins
+.PHONY: serve test check docs proto clean pins
 
 serve: $(READY)
 	$(BIN)/contextd serve
@@ -23,6 +23,10 @@ check: $(READY)
 
 docs: $(READY)
 	$(BIN)/contextd docs docs
+
+proto: $(READY)
+	$(BIN)/python -m grpc_tools.protoc -I src --python_out=src --pyi_out=src --grpc_python_out=src \
+		src/contextd/edge/grpc/contextd_v1.proto src/contextd/plugin_kit/wire/plugin_v1.proto
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -57,6 +57,7 @@ class Road:
             "unlimited": self._through(replace(house, allowance=None)),
             "unscrubbed": self._through(replace(house, scrubber=Unscrubbed())),
             "uncounted": self._through(replace(house, answering=Uncounted())),
+            "unaudited": self._through(replace(house, settings=replace(house.settings, audit=False))),
         }
         self.micros: dict[str, list[float]] = {name: [] for name in self.ways}
 
@@ -107,6 +108,7 @@ async def measure(sizes: Sizes, call_us: float | None) -> Section:
             for road in roads.values():
                 await road.turn()
         await house.analytics.close()
+        await house.audit.close()
         await house.embeddings.close()
         await house.store.close()
     return _section(roads, sizes, call_us)
@@ -134,6 +136,7 @@ def _section(roads: dict[str, Road], sizes: Sizes, call_us: float | None) -> Sec
                     row("of it the rate limiter", lambda road: road.share_of("unlimited")),
                     row("of it scrubbing", lambda road: road.share_of("unscrubbed")),
                     row("of it the budget, with counting", lambda road: road.share_of("uncounted")),
+                    row("of it the audit, up to its thread", lambda road: road.share_of("unaudited")),
                 ),
             ),
         ),

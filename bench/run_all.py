@@ -19,9 +19,11 @@ import uvloop
 import budget_cost
 import call_cost
 import checkpoint_speed
+import command_cost
 import knowledge_speed
 import memory
 import pipeline_cost
+import proxy_cost
 import report
 import resume_cost
 import sessions
@@ -33,7 +35,7 @@ from sizes import FULL, SMALL, Sizes
 _RESULTS: Final = Path(__file__).parent / "RESULTS.md"
 _BENCHES: Final = (
     "call", "checkpoints", "knowledge", "sessions", "memory", "stdio", "pipeline", "budgets", "windows",
-    "store",
+    "store", "commands",
 )  # fmt: skip
 
 
@@ -81,6 +83,9 @@ async def _run(sizes: Sizes, only: list[str]) -> list[report.Section]:
                 sections.append(await resume_cost.measure())
             case "store":
                 sections.append(await store_speed.measure(sizes))
+            case "commands":
+                sections.append(await command_cost.measure(sizes))
+                sections.append(proxy_cost.measure(sizes))
         print(sections[-1].markdown(), file=sys.stderr, flush=True)
     return sections
 

@@ -1,7 +1,9 @@
 """The HTTP face for automations, the older paths, and the daemon's own pages."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -34,9 +36,20 @@ def test_every_example_of_every_tool_works_and_fits_its_schema(
         if TOOLS[name].toolset == "code":
             # Code is read from the disk, so that the project of the examples must be there.
             arguments["path"] = indexed_project(daemon, tmp_path)
+        if TOOLS[name].toolset == "safe":
+            arguments = shop(tmp_path, arguments)
         answer = daemon.tool(name, **arguments)
         assert answer.status_code == 200, answer.text
         schema.validate(answer.json()["data"] | {"tokens_used": 1})
+
+
+def shop(folder: Path, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The project of the examples, put there, and the arguments with its folder."""
+    (folder / "go.mod").write_text("module github.com/dev/shop\n")
+    (folder / "README.md").write_text("# Shop\n\nRun the binary.\n")
+    written = json.dumps(arguments).replace("/home/dev/shop", str(folder))
+    moved: dict[str, Any] = json.loads(written)
+    return moved
 
 
 def indexed_project(daemon: Daemon, folder: Path) -> str:

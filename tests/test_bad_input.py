@@ -13,6 +13,7 @@ from contextd.domain.errors import Invalid
 from contextd.plugins import load_extensions
 from contextd.tools.declaration import AnyTool
 from contextd.tools.fields import Context, Id, Limit, ProjectPath, SearchText, State, Summary
+from contextd.tools.safe_files import FilePath
 from contextd.tools.skills import Author, Category, Name
 from contextd.tools.validation import parse
 from running import JSON_AND_SSE, Daemon, Session, running_daemon
@@ -25,7 +26,7 @@ SHORT = 10_000
 """Of what is longer, as many emoji would not fit into a request."""
 TOOLS = {tool.name: tool for tool in load_extensions().tools}
 
-FORMATTED = {"date": "2026-01-31"}
+FORMATTED = {"date": "2026-01-31", "sha256": "0f" * 32}
 """What a text with a `format` looks like. It takes no other, and so is not tried with any."""
 
 HOSTILE_PATHS = {
@@ -41,7 +42,7 @@ HOSTILE_PATHS = {
     "a drive": f"C:\\{MARK}",
 }
 HARMLESS_PATHS = ["/a..b/c", "/a/..b", "/a/b..", "/a/...", "/ü/日本", "/a b/~c", "/"]
-IN_ONE_LINE = (Name, Author, Category)
+IN_ONE_LINE = (Name, Author, Category, FilePath)
 """What lists print: control characters and breaks are refused there."""
 ODD_TEXTS = {
     "a change of direction": "left \u202eright\u202c",
@@ -197,7 +198,8 @@ def bad_in_form(form: Mapping[str, Any]) -> Iterator[Bad]:
             yield from bad_list(form)
         case "object":
             if "maxProperties" in form:
-                many = {f"{MARK}{n}": n for n in range(form["maxProperties"] + 1)}
+                texts = form.get("additionalProperties", {}).get("type") == "string"
+                many = {f"{MARK}{n}": str(n) if texts else n for n in range(form["maxProperties"] + 1)}
                 yield Bad("too many properties", many, "VAL_003")
             yield Bad("a NUL in a key", {f"{MARK}\x00": 1}, "VAL_008")
             yield Bad("a lone surrogate inside", {"key": [f"{MARK}\udfff"]}, "VAL_008")

@@ -35,6 +35,7 @@ def test_help_reads_well_and_names_every_command(tmp_path: Path) -> None:
         assert shown.returncode == 0
         for name in (
             "serve",
+            "stop",
             "mcp",
             "call",
             "tools",
@@ -42,6 +43,9 @@ def test_help_reads_well_and_names_every_command(tmp_path: Path) -> None:
             "doctor",
             "skill",
             "token",
+            "audit",
+            "hook",
+            "cert",
             "completion",
             "version",
         ):
@@ -49,7 +53,11 @@ def test_help_reads_well_and_names_every_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["serve", "mcp", "call", "tools", "config", "doctor", "skill", "token", "completion"]
+    "name",
+    [
+        *("serve", "mcp", "call", "tools", "config", "doctor", "skill", "token", "audit", "hook", "cert"),
+        *("sandbox", "scrub", "completion"),
+    ],
 )
 def test_each_command_explains_itself(tmp_path: Path, name: str) -> None:
     shown = contextd(tmp_path, name, "--help")
@@ -133,7 +141,7 @@ def test_config_shows_each_value_and_its_origin(tmp_path: Path) -> None:
 def test_the_doctor_finds_what_is_well_and_what_is_not(tmp_path: Path) -> None:
     well = contextd(tmp_path, "doctor", CONTEXTD_HTTP_PORT="0")
     assert well.returncode == 0, well.stdout
-    for what in ("python", "data", "sqlite", "store", "model", "sandbox", "port", "client"):
+    for what in ("python", "data", "sqlite", "store", "model", "sandbox", "port", "grpc", "client"):
         assert what in well.stdout
     (tmp_path / "file").write_text("")
     ill = contextd(tmp_path / "file", "doctor", CONTEXTD_CONFIG=str(tmp_path / "none.toml"))

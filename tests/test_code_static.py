@@ -365,3 +365,28 @@ def test_nothing_heavy_is_imported_before_use_and_numpy_alone_after_it() -> None
         [sys.executable, "-c", USE_THE_MODEL], capture_output=True, text=True, timeout=60, check=True
     )
     assert (done.stdout.strip(), done.stderr) == ("set()", "")
+
+
+HASH_SOME = """
+import hashlib
+from contextd.adapters.code_static import CodeStatic
+model = CodeStatic()
+texts = (f"func Step{n}(count int) int {{ return Step{n}(count - {n}) }}" for n in range(400))
+print(hashlib.sha256(b"".join(model.document(model.pieces(each)).tobytes() for each in texts)).hexdigest())
+"""
+
+
+def test_the_library_of_linear_algebra_has_no_say_in_a_vector() -> None:
+    """OpenBLAS adds up in another order on each kind of processor: the last bits would differ."""
+    kinds = ("Haswell", "Sandybridge", "Nehalem")
+    hashes = {
+        subprocess.run(
+            [sys.executable, "-c", HASH_SOME],
+            env={"OPENBLAS_CORETYPE": kind},
+            capture_output=True,
+            timeout=60,
+            check=True,
+        ).stdout
+        for kind in kinds
+    }
+    assert len(hashes) == 1

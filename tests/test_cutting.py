@@ -148,8 +148,9 @@ def test_the_first_and_the_last_line_stay_whenever_they_and_a_marker_fit(
     last = len(lines) - 1
     if prices.first + sum(costs[at] for at in {0, last}) <= room:
         assert not {0, last} & set(gone)
-    elif prices.first + costs[last] <= room:
-        assert last not in gone
+    precious = last if any(telling(lines)) else 0
+    if prices.first + costs[precious] <= room:
+        assert precious not in gone
 
 
 @given(costed(), USUAL_PRICES)
@@ -178,8 +179,13 @@ def test_what_fits_is_not_cut() -> None:
     assert gaps([], [], 0, PRICES) == ()
 
 
-def test_of_the_room_the_head_has_six_tenths_and_the_tail_four() -> None:
-    assert gaps(plain(1000), [1] * 1000, 120, PRICES) == (Gap(61, 960),)
+def test_of_the_room_the_head_has_eight_tenths_and_the_tail_two() -> None:
+    assert gaps(plain(1000), [1] * 1000, 120, PRICES) == (Gap(81, 980),)
+
+
+def test_of_the_room_of_an_output_with_an_error_the_tail_has_four_tenths() -> None:
+    output = [*plain(999), "make: *** [Makefile:4: all] Error 2\n"]
+    assert gaps(output, [1] * 1000, 120, PRICES) == (Gap(61, 960),)
 
 
 def test_an_error_in_the_middle_is_an_island_between_two_gaps() -> None:
@@ -228,9 +234,11 @@ def test_when_not_all_telling_lines_fit_one_of_each_kind_goes_before_a_second() 
     assert sum(gap.telling for gap in found) == 9
 
 
-def test_the_last_line_is_the_most_precious_then_the_first() -> None:
+def test_the_first_line_is_the_most_precious_and_of_an_error_the_last() -> None:
     costs = [10] * 50
-    assert gaps(plain(50), costs, 30, PRICES) == (Gap(1, 49),)
+    assert gaps(plain(50), costs, 30, PRICES) == (Gap(2, 50),)
+    output = [*plain(49), "make: *** [Makefile:4: all] Error 2\n"]
+    assert gaps(output, costs, 30, PRICES) == (Gap(1, 49),)
     assert gaps(plain(50), costs, 40, PRICES) == (Gap(2, 49),)
 
 

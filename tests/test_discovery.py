@@ -16,7 +16,7 @@ from pydantic import Field
 from contextd import __version__
 from contextd.adapters.tokens import O200kCounter
 from contextd.domain.callers import Caller, Tally
-from contextd.domain.errors import EmbedderUnavailable, OutOfRange, UnknownTool
+from contextd.domain.errors import EmbedderUnavailable, NotAChoice, OutOfRange, UnknownTool
 from contextd.domain.records import Purpose, Vector
 from contextd.edge.call_pipeline import CallPipeline
 from contextd.edge.reference import listing_costs
@@ -512,8 +512,21 @@ async def test_a_tool_that_is_not_listed_answers_by_name_and_by_call_tool(pipeli
 async def test_call_tool_calls_neither_itself_nor_what_is_not_there(
     pipeline: CallPipeline, name: str
 ) -> None:
-    with pytest.raises(UnknownTool):
+    with pytest.raises(NotAChoice, match="find_tools finds a tool by what you want to do"):
         await pipeline.call("call_tool", {"name": name, "arguments": {"name": "status"}}, HERE)
+
+
+@pytest.mark.anyio
+async def test_only_the_road_knows_what_call_tool_calls(house: House) -> None:
+    own = house.registry["call_tool"]
+    with pytest.raises(UnknownTool):
+        await own.run(house.services[own.service], own.input(name="status"), HERE)
+
+
+@pytest.mark.anyio
+async def test_a_misspelt_tool_is_answered_with_the_one_that_was_meant(pipeline: CallPipeline) -> None:
+    with pytest.raises(NotAChoice, match=r"did you mean checkpoint_list\?"):
+        await pipeline.call("call_tool", {"name": "checkpoints_list", "arguments": {}}, HERE)
 
 
 def test_a_lean_daemon_lists_a_few_and_answers_all(tmp_path: Path) -> None:
@@ -536,7 +549,9 @@ def test_a_tools_own_page_is_short_and_says_what_it_is_for(each: AnyTool) -> Non
     head, body = read(tool_md(each))
     facts = typed(head)
     assert isinstance(facts, dict)
-    assert (facts["name"], facts["version"], facts["isolation"]) == (each.name, __version__, "none")
+    assert (facts["name"], facts["version"]) == (each.name, __version__)
+    apart = {"safe_bash": "sandbox", "safe_read": "project", "safe_write": "project"}
+    assert facts["isolation"] == apart.get(each.name, "none")
     assert re.fullmatch("[0-9a-f]{12}", str(facts["schema"]))
     limits = facts["limits"]
     assert isinstance(limits, dict)

@@ -46,11 +46,13 @@ def test_what_the_readme_calls_works_as_written(tmp_path: Path) -> None:
     blocks = re.findall(r"```sh\n(.+?)```", README, re.DOTALL)
     blocks = [block for block in blocks if "contextd call" in block]
     assert len(blocks) > 1
+    data, project = tmp_path / "data", tmp_path / "project"
+    project.mkdir()
     for block in blocks:
         ran = subprocess.run(
             ["bash", "-euc", f'contextd() {{ {" ".join(command())} "$@"; }}\n{block}'],
-            env=environment(tmp_path),
-            cwd=tmp_path,
+            env=environment(data),
+            cwd=project,
             capture_output=True,
             text=True,
             timeout=60,

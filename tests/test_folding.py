@@ -559,9 +559,9 @@ async def test_a_returned_branch_can_become_a_memory(pipeline: CallPipeline) -> 
     id = await opened(pipeline, project_path=SHOP, description="Why the import job stalls")
     message = "The import job stalls because it opens a second connection while the first holds the lock."
     first = await ask(pipeline, "return", branch_id=id, message=message, failed=True)
-    assert "remember=true" in first["offer"]
+    assert "remember=true" in first["note"]
     kept = await ask(pipeline, "return", branch_id=id, message=message, remember=True)
-    assert "offer" not in kept
+    assert "note" not in kept
     memory = await ask(pipeline, "memory_get", id=kept["memory_id"])
     assert memory["content"] == message
     assert (memory["outcome"], memory["sources"], memory["confidence"]) == ("failure", ["distilled"], 0.6)
@@ -569,9 +569,9 @@ async def test_a_returned_branch_can_become_a_memory(pipeline: CallPipeline) -> 
 
 async def test_nothing_is_learned_from_a_summary_that_says_nothing(pipeline: CallPipeline) -> None:
     id = await opened(pipeline, project_path=SHOP)
-    assert "offer" not in await ask(pipeline, "return", branch_id=id, message="ok")
+    assert "note" not in await ask(pipeline, "return", branch_id=id, message="ok")
     again = await ask(pipeline, "return", branch_id=id, message="ok", remember=True)
-    assert again["offer"].startswith("no memory was kept")
+    assert again["note"].startswith("no memory was kept")
 
 
 # --- the doors --------------------------------------------------------------------------

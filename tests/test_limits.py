@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from contextd.domain import limits
 from contextd.domain.limits import Allowance, Rate
+from contextd.domain.sandboxing import Limits
 from contextd.plugins import load_extensions
 from contextd.tools.registry import Registry
 
@@ -173,6 +174,7 @@ def test_every_timeout_is_the_seeds(registry: Registry) -> None:
     }
     others = {name: seconds for name, seconds in declared.items() if name not in SEED_TIMEOUTS_S}
     assert others.pop("index_codebase") == 1_800
+    assert others.pop("safe_bash") == Limits().timeout_s == 120
     assert set(others.values()) == {30.0}
 
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx2
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from running import JSON_AND_SSE, Daemon, running_daemon, structured
 
@@ -78,6 +80,18 @@ def test_an_internal_fault_is_in_the_log_with_its_cause_and_not_in_the_answer(un
 def test_an_answer_is_scrubbed_on_the_way_out(unruly: Daemon) -> None:
     text = structured(unruly.session().call("leaks"))["text"]
     assert text.startswith("token [REDACTED:github")
+
+
+def test_secrets_are_counted_apart_for_the_tool_and_for_the_server(unruly: Daemon) -> None:
+    def counted(rule: str, by: str) -> float:
+        families = text_string_to_metric_families(httpx2.get(f"{unruly.url}/metrics").text)
+        samples = (each for family in families for each in family.samples)
+        return sum(each.value for each in samples if each.labels == {"rule": rule, "pass": by})
+
+    passes = [("jwt", "tool"), ("jwt", "server"), ("github-token", "tool"), ("github-token", "server")]
+    before = [counted(*each) for each in passes]
+    unruly.tool("leaks")
+    assert [counted(*each) for each in passes] == [before[0] + 2, 0, 0, before[3] + 1]
 
 
 def test_progress_comes_on_the_stream_before_the_answer(unruly: Daemon) -> None:

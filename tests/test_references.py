@@ -140,7 +140,12 @@ async def test_an_answer_with_several_gaps_lists_them_under_one_ref(pipeline: Ca
     listed = await ask(pipeline, "checkpoint_list", project_path=SHOP, token_budget=600)
     (ref,) = listed["refs"]
     contents = (await ask(pipeline, "ref_get", ref=ref))["content"].splitlines()
-    assert [line.split()[1] for line in contents] == [f"checkpoints[{at}].description" for at in range(4)]
+    assert [line.split()[1] for line in contents[:4]] == [
+        f"checkpoints[{at}].description" for at in range(4)
+    ]
+    assert contents[4].startswith("== ")
+    every = await ask(pipeline, "ref_get", ref=ref, pattern="^part ", token_budget=16_000)
+    assert every["matches"] == 4 * 400
     one = await ask(pipeline, "ref_get", ref=contents[0].split()[0], token_budget=16_000)
     assert one["content"] == "part 3\n" * 400
 

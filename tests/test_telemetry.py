@@ -166,12 +166,12 @@ def test_the_page_tells_its_version_and_its_type(quiet: ObservedTelemetry) -> No
 
 def test_labels_without_end_flow_into_one_series(quiet: ObservedTelemetry) -> None:
     for number in range(MAX_SERIES + 7):
-        quiet.count("contextd_secrets_redacted_total", rule=f"rule-{number}")
-    quiet.count("contextd_secrets_redacted_total", rule="rule-0")
+        quiet.count("contextd_secrets_redacted_total", 1, **{"rule": f"rule-{number}", "pass": "tool"})
+    quiet.count("contextd_secrets_redacted_total", 1, **{"rule": "rule-0", "pass": "tool"})
     counted = {key: value for key, value in samples(quiet).items() if "secrets" in key[0]}
     assert len(counted) == MAX_SERIES + 1
-    assert sample(quiet, "contextd_secrets_redacted_total", rule="overflow") == 7
-    assert sample(quiet, "contextd_secrets_redacted_total", rule="rule-0") == 2
+    assert sample(quiet, "contextd_secrets_redacted_total", **{"rule": "overflow", "pass": "overflow"}) == 7
+    assert sample(quiet, "contextd_secrets_redacted_total", **{"rule": "rule-0", "pass": "tool"}) == 2
 
 
 # --- nobody listens ----------------------------------------------------------------------

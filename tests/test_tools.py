@@ -88,7 +88,7 @@ async def test_status_says_how_long_and_how_well(
     house: House, pipeline: CallPipeline, seconds: float, uptime: str
 ) -> None:
     clock = Clock()
-    house.services[Health] = Health(house.store, house.embeddings, clock, "1.2.3", lambda: 8)
+    house.services[Health] = Health(house.store, house.embeddings, clock, "1.2.3", lambda: 8, house.sandbox)
     clock.elapsed = seconds
     status = await call(pipeline, "status")
     assert status["uptime"] == uptime
@@ -97,16 +97,21 @@ async def test_status_says_how_long_and_how_well(
     assert status["metrics"]["tools_available"] == 8
 
 
-async def test_without_its_store_it_is_unhealthy_and_without_its_model_degraded(house: House) -> None:
+async def test_without_its_store_it_is_unhealthy_and_without_its_model_degraded(
+    house: House, pipeline: CallPipeline
+) -> None:
     class Broken:
         async def check(self) -> None:
             raise StoreUnavailable("the disk is gone")
 
     clock = Clock()
-    health = Health(Broken(), house.embeddings, clock, "1", lambda: 0)  # type: ignore[arg-type]  # it asks for a check alone
-    assert (await health.report()).state == "unhealthy"
+    health = Health(Broken(), house.embeddings, clock, "1", lambda: 0, house.sandbox)  # type: ignore[arg-type]  # it asks for a check alone
+    house.services[Health] = health
+    told = await call(pipeline, "status")
+    assert told["status"] == told["services"]["store"]["status"] == "unhealthy"
+    assert told["services"]["store"]["error"] == "the disk is gone"
     house.embeddings.down = "connection refused"
-    degraded = await Health(house.store, house.embeddings, clock, "1", lambda: 0).report()
+    degraded = await Health(house.store, house.embeddings, clock, "1", lambda: 0, house.sandbox).report()
     assert degraded.state == "degraded"
     assert "searching by keyword" in str([part.error for part in degraded.parts])
 
@@ -121,7 +126,7 @@ async def test_a_store_that_recovers_is_seen_within_a_second(house: House) -> No
                 raise StoreUnavailable("not yet")
 
     clock, store = Clock(), Flaky()
-    health = Health(store, house.embeddings, clock, "1", lambda: 0)  # type: ignore[arg-type]  # as above
+    health = Health(store, house.embeddings, clock, "1", lambda: 0, house.sandbox)  # type: ignore[arg-type]  # as above
     assert (await health.report()).state == "unhealthy"
     assert (await health.report()).state == "unhealthy"
     clock.elapsed += 1.0

@@ -123,7 +123,7 @@ async def patterns(pipeline: CallPipeline, **filters: Any) -> dict[str, Any]:
 
 
 async def the_pattern(pipeline: CallPipeline, id: str) -> dict[str, Any]:
-    listed = (await patterns(pipeline, limit=100, category="resource"))["patterns"]
+    listed = (await patterns(pipeline, limit=100, category="resource", token_budget=32_768))["patterns"]
     return next(pattern for pattern in listed if pattern["id"] == id)
 
 

@@ -264,9 +264,9 @@ def test_the_error_of_the_seeds_example_is_ours() -> None:
     ("terms", "id", "message"),
     [
         (
-            {"token_budget": 99},
+            {"token_budget": 199},
             "VAL_004",
-            "token_budget is out of range: give an integer from 100 to 32768",
+            "token_budget is out of range: give an integer from 200 to 32768",
         ),
         ({"token_budget": 32_769}, "VAL_004", "token_budget is out of range"),
         ({"token_budget": "500"}, "VAL_002", "token_budget has the wrong type"),

@@ -66,7 +66,8 @@ async def reports(nothing: Nothing, ask: Marked, caller: Caller) -> Done:
 
 @tool(toolset="system")
 async def leaks(nothing: Nothing, ask: Marked, caller: Caller) -> Done:
-    """Answer with a secret."""
+    """Answer with a secret, after two of another kind were removed."""
+    caller.tally.secrets["jwt"] += 2
     return Done(text="token ghp_" + "a1B2" * 9)
 
 

@@ -6,14 +6,18 @@ install only what you would run.
 """
 
 import importlib
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Final
 
 from contextd.adapters.sqlite import SqliteStore
-from contextd.domain.errors import Misconfigured
+from contextd.adapters.tool_processes.installed import InstalledPlugins
+from contextd.domain.errors import Misconfigured, NotInstallable
 from contextd.domain.ports import Embedder, Store
+from contextd.domain.tool_processes import Installed
 from contextd.languages.language import Language
 from contextd.scrubbing.rules import RULES, Rule
 from contextd.services.patterns import Pattern
@@ -30,12 +34,17 @@ from contextd.tools import (
     memories,
     references,
     remediations,
+    safe_commands,
+    safe_files,
     skills,
     status,
     symbols,
     troubleshooting,
 )
 from contextd.tools.declaration import AnyTool
+from contextd.tools.tool_processes import tools_of
+
+logger = logging.getLogger(__name__)
 
 GROUP: Final = "contextd.plugins"
 
@@ -55,10 +64,15 @@ class Extensions:
     scrub_rules: list[Rule] = field(default_factory=list)
     patterns: list[Pattern] = field(default_factory=list)
     languages: list[Language] = field(default_factory=list)
+    processes: list[Installed] = field(default_factory=list)
+    """Plugins whose tools are processes of their own."""
 
 
-def load_extensions(modules: tuple[str, ...] = ()) -> Extensions:
-    """The built-in ones, then the installed plugins, then those named. Raises Misconfigured."""
+def load_extensions(modules: tuple[str, ...] = (), data_dir: Path | None = None) -> Extensions:
+    """The built-in ones, then the installed plugins, then those named. Raises Misconfigured.
+
+    With `data_dir`, the tool processes that are installed there come last.
+    """
     extensions = _built_in()
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         entry.load()(extensions)
@@ -70,7 +84,34 @@ def load_extensions(modules: tuple[str, ...] = ()) -> Extensions:
                 f"the plugin {name} does not load ({error})", "mend or remove it from CONTEXTD_PLUGINS"
             ) from error
         extend(extensions)
+    for installed in InstalledPlugins(data_dir) if data_dir else ():
+        _add_process(extensions, installed)
     return extensions
+
+
+def _add_process(extensions: Extensions, installed: Installed) -> None:
+    """One that does not fit is left out, and the log says so: it must not keep the daemon from starting."""
+    try:
+        tools = fitting_tools(installed, extensions)
+    except NotInstallable as fault:
+        logger.warning("the plugin %s is left out: %s", installed.manifest.name, fault.problem)
+        return
+    extensions.tools += tools
+    extensions.processes.append(installed)
+
+
+def fitting_tools(installed: Installed, extensions: Extensions) -> list[AnyTool]:
+    """Its tools, which neither have the name of another nor could be taken for one of contextd's.
+
+    Raises NotInstallable.
+    """
+    families = {tool.name.partition("_")[0] for tool in extensions.tools if tool.toolset != "plugins"}
+    if installed.manifest.name in families:
+        raise NotInstallable(
+            f"tools of a plugin named {installed.manifest.name} would pass for contextd's own",
+            "give the plugin another name",
+        )
+    return tools_of(installed)
 
 
 def _built_in() -> Extensions:
@@ -88,6 +129,8 @@ def _built_in() -> Extensions:
             *memories.TOOLS,
             *references.TOOLS,
             *remediations.TOOLS,
+            *safe_commands.TOOLS,
+            *safe_files.TOOLS,
             *skills.TOOLS,
             *status.TOOLS,
             *troubleshooting.TOOLS,

@@ -4,11 +4,12 @@ Each setting is one row: where it is read from, what it means, how it is parsed.
 makes `contextd config`, the docs page and the errors.
 """
 
+import fnmatch
 import ipaddress
 import os
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, cast
@@ -50,6 +51,10 @@ def _path(value: str) -> Path:
     return Path(value).expanduser().absolute()
 
 
+def _file(value: str) -> Path | None:
+    return _path(value) if value.strip() else None
+
+
 def _flag(value: str) -> bool:
     word = value.strip().lower()
     if word in ("1", "true", "yes", "on"):
@@ -85,6 +90,29 @@ def _names(value: str) -> tuple[str, ...]:
 
 def _toolsets(value: str) -> tuple[str, ...]:
     return _names(value) or ("all",)
+
+
+def _grpc(value: str) -> tuple[str, ...]:
+    """`auto`, `off`, or places by commas: `unix:/a/path`, `host:port`."""
+    places = _names(value) or ("auto",)
+    if places == ("off",):
+        return ()
+    for place in places:
+        if place != "auto":
+            _check_place(place)
+    return places
+
+
+def _check_place(place: str) -> None:
+    if place.startswith("unix:"):
+        if not place.removeprefix("unix:").startswith("/"):
+            raise ValueError("use unix: with an absolute path")
+        return
+    host, colon, port = place.rpartition(":")
+    if not colon:
+        raise ValueError("use auto, off, unix:/a/path or host:port")
+    _host(host)
+    _port(port)
 
 
 def _positive(value: str) -> float:
@@ -147,11 +175,22 @@ def _data_dir() -> Path:
     return platformdirs.user_data_path("contextd", appauthor=False)
 
 
+def _policies() -> Path:
+    return platformdirs.user_config_path("contextd", appauthor=False) / "policies.toml"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     data_dir: Path = _setting("CONTEXTD_DATA_DIR", _data_dir, _path, "folder for all state")
     http_host: str = _setting("CONTEXTD_HTTP_HOST", "127.0.0.1", _host, "address to listen on")
     http_port: int = _setting("CONTEXTD_HTTP_PORT", 8080, _port, "port to listen on; 0 takes a free one")
+    grpc: tuple[str, ...] = _setting(
+        "CONTEXTD_GRPC",
+        ("auto",),
+        _grpc,
+        "where gRPC is served: auto (a unix socket in the data folder), unix:/a/path, host:port with"
+        " certificates, several by commas, or off",
+    )
     allow_anonymous: bool = _setting(
         "CONTEXTD_ALLOW_ANONYMOUS", False, _flag, "serve callers without a token although tokens exist"
     )
@@ -230,7 +269,42 @@ class Settings:
         _positive,
         "tokens that an agent reads a minute, for analytics_get",
     )
+    sandbox: str = _setting(
+        "CONTEXTD_SANDBOX",
+        "auto",
+        _choice("auto", "bubblewrap", "landlock", "off"),
+        "how safe_bash keeps commands apart: the best that this machine has, one of them, or off",
+    )
+    policies: Path = _setting(
+        "CONTEXTD_POLICIES", _policies, _path, "TOML file that says what commands of a project may touch"
+    )
+    audit: bool = _setting(
+        "CONTEXTD_AUDIT",
+        True,
+        _flag,
+        "write every call to the audit log; off leaves those of the safe tools, which always are written",
+    )
+    allow_hard_links: bool = _setting(
+        "CONTEXTD_ALLOW_HARD_LINKS",
+        False,
+        _flag,
+        "let safe_read and safe_write have files with several names, of which some may lie outside",
+    )
+    hook: str = _setting(
+        "CONTEXTD_HOOK",
+        "protect",
+        _choice("protect", "steer", "off"),
+        "what 'contextd hook' turns down: what is dangerous, all that a safe tool could do, or nothing",
+    )
+    scrub_rules: Path | None = _setting(
+        "CONTEXTD_SCRUB_RULES",
+        None,
+        _file,
+        "gitleaks TOML whose rules find secrets besides ours; by default that of the extra 'rules'",
+    )
     plugins: tuple[str, ...] = _setting("CONTEXTD_PLUGINS", (), _names, "modules to load as plugins")
+    file: Path = field(default_factory=lambda: config_file(os.environ))
+    """Where the settings file is, or would be."""
     sources: tuple[Source, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -267,6 +341,11 @@ class Settings:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         here = {"localhost", "127.0.0.1", "::1", "0.0.0.0", self.http_host.strip("[]")}
         return port == self.http_port and (parts.hostname or "") in here
+
+
+def environment() -> Mapping[str, str]:
+    """The daemon's own, for those who keep its secrets out of answers."""
+    return os.environ
 
 
 def config_file(environ: Mapping[str, str]) -> Path:
@@ -316,7 +395,14 @@ def load_settings(
         sources.append(Source(row.name, env, shown, origin, row.metadata["meaning"]))
     if table:
         raise Misconfigured(f"unknown setting in {file}: {', '.join(sorted(table))}")
-    return Settings(**values, sources=tuple(sources), warnings=tuple(warnings))
+    return Settings(**values, file=file, sources=tuple(sources), warnings=tuple(warnings))
+
+
+def passed_on(patterns: Iterable[str], environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Of the daemon's own environment, what a command in the sandbox is given: `LANG`, `LC_*`."""
+    environ = os.environ if environ is None else environ
+    names = (name for pattern in patterns for name in fnmatch.filter(environ, pattern))
+    return {name: environ[name] for name in names if not name.startswith("CONTEXTD_")}
 
 
 def _read_toml(file: Path) -> dict[str, object]:

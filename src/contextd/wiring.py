@@ -7,15 +7,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from contextd import __version__
+from contextd.adapters.audit_log import FileAuditLog
+from contextd.adapters.certificates import CertificateAuthority
 from contextd.adapters.clock import SystemClock
 from contextd.adapters.index_locks import FileIndexLocks
+from contextd.adapters.project_files import LocalProjectFiles
+from contextd.adapters.sandbox import Ladder, PolicyFile
 from contextd.adapters.secret_key import kept_key
 from contextd.adapters.source_reader import LocalSourceReader
 from contextd.adapters.sqlite import SqliteCodeStore, SqliteEventLog, SqliteOutcomeLog
 from contextd.adapters.telemetry import ObservedTelemetry, make_telemetry
 from contextd.adapters.token_vault import TokenFile
 from contextd.adapters.tokens import O200kCounter
+from contextd.adapters.tool_processes import SandboxedToolHost
 from contextd.adapters.watcher import FolderWatcher
+from contextd.domain.auditing import AuditLog
 from contextd.domain.errors import Misconfigured
 from contextd.domain.limits import Allowance
 from contextd.domain.ports import (
@@ -27,8 +33,12 @@ from contextd.domain.ports import (
     TokenCounter,
     TokenVault,
 )
+from contextd.domain.project_files import ProjectFiles
 from contextd.domain.records import Content
+from contextd.domain.sandboxing import Policies, Sandbox
+from contextd.domain.tool_processes import ToolHost
 from contextd.plugins import Extensions, load_extensions
+from contextd.scrubbing.gitleaks_rules import chosen_rules
 from contextd.scrubbing.scrubber import SecretScrubber
 from contextd.services.analytics import Analytics, Rates
 from contextd.services.answering import Answering
@@ -44,20 +54,27 @@ from contextd.services.embedding import Embeddings
 from contextd.services.file_finding import FileFinding
 from contextd.services.folding import Folding
 from contextd.services.health import Health
+from contextd.services.known_fixes import KnownFixes
 from contextd.services.memories import Memories
 from contextd.services.pattern_library import PatternLibrary
 from contextd.services.patterns import PatternPack
+from contextd.services.project_secrets import ProjectSecrets
 from contextd.services.ref_reading import RefReading
 from contextd.services.references import References
 from contextd.services.remediations import Remediations
+from contextd.services.safe_commands import SafeCommands
+from contextd.services.safe_files import SafeFiles
+from contextd.services.safe_writing import SafeWriting
 from contextd.services.second_opinion import SecondOpinion
+from contextd.services.shown_secrets import ShownSecrets
 from contextd.services.skills import Skills
 from contextd.services.symbols import Symbols
 from contextd.services.tool_finding import ToolFinding
+from contextd.services.tool_processes import ToolProcesses
 from contextd.services.troubleshooting import Troubleshooting
 from contextd.services.used_trees import UsedTrees
 from contextd.services.watching import Watching
-from contextd.settings import Settings
+from contextd.settings import Settings, environment, passed_on
 from contextd.tools.discovery import findable
 from contextd.tools.registry import Registry
 
@@ -91,9 +108,10 @@ class House:
     skills: Skills
     health: Health
     folding: Folding
-    references: References
+    reading: RefReading
     answering: Answering
     analytics: Analytics
+    audit: AuditLog
     embeddings: Embeddings
     language_model: LanguageModel | None
     code: CodeRoom
@@ -101,6 +119,10 @@ class House:
     scrubber: Scrubber
     tokens: TokenCounter
     vault: TokenVault
+    sandbox: Sandbox
+    policies: PolicyFile
+    tool_host: ToolHost
+    certificates: CertificateAuthority
     telemetry: ObservedTelemetry
     clock: Clock
     allowance: Allowance | None
@@ -108,10 +130,12 @@ class House:
 
 def build(settings: Settings, extensions: Extensions | None = None) -> House:
     """Put the house together. Nothing is opened, loaded or listened on yet. Raises Misconfigured."""
-    extensions = extensions or load_extensions(settings.plugins)
+    extensions = extensions or load_extensions(settings.plugins, settings.data_dir)
     clock = SystemClock()
     key_file = settings.data_dir / "placeholders.key"
-    scrubber = SecretScrubber(rules=extensions.scrub_rules, key=lambda: kept_key(key_file))
+    rules = [*extensions.scrub_rules, *chosen_rules(settings.scrub_rules)]
+    scrubber = SecretScrubber(rules, lambda: kept_key(key_file), remembers=True)
+    scrubber.learn_environment(environment())
     telemetry = make_telemetry(settings.otlp_endpoint, __version__, lambda text: scrubber.scrub(text).text)
     store = _store(settings, extensions)
     embedder = extensions.embedders["remote" if settings.embedding_base_url else "minilm"](settings)
@@ -122,7 +146,9 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
     tokens = O200kCounter()
     checkpoints = Checkpoints(archive, FileFinding(code.store, code.search), tokens)
     collections = Collections(archive, code.index)
-    health = Health(store, embeddings, clock, __version__, lambda: len(registry))
+    policies = PolicyFile(settings.policies)
+    sandbox = _sandbox(settings, policies)
+    health = Health(store, embeddings, clock, __version__, lambda: len(registry), sandbox)
     outcomes = SqliteOutcomeLog(settings.data_dir)
     memories = Memories(archive, outcomes, clock)
     skills = Skills(archive, outcomes)
@@ -141,6 +167,13 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
     troubleshooting = Troubleshooting(archive, remediations, patterns, outcomes, opinion, clock)
     references = References(store, clock)
     folding = Folding(store, references, BranchMemories(memories, tokens), scrubber, tokens, clock)
+    reading = RefReading(references, folding.trail, tokens)
+    tool_host = SandboxedToolHost(sandbox, extensions.processes)
+    disk = LocalProjectFiles(hard_links=settings.allow_hard_links)
+    files, writing = _safe_files(settings, disk, policies, scrubber, references, clock)
+    fixes = KnownFixes(remediations, patterns, outcomes, store, tokens, clock)
+    secrets = ProjectSecrets(disk, scrubber)
+    commands = SafeCommands(sandbox, policies, scrubber, secrets, fixes, clock)
     limit = settings.rate_limit
     return House(
         settings=settings,
@@ -155,11 +188,15 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
             Folding: folding,
             Health: health,
             Memories: memories,
-            RefReading: RefReading(references, folding.trail, tokens),
+            RefReading: reading,
             Remediations: remediations,
+            SafeCommands: commands,
+            SafeFiles: files,
+            SafeWriting: writing,
             Skills: skills,
             Symbols: code.symbols,
             ToolFinding: ToolFinding(lambda: findable(registry), embeddings),
+            ToolProcesses: ToolProcesses(tool_host, scrubber),
             Troubleshooting: troubleshooting,
             **extensions.services,
         },
@@ -169,9 +206,10 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
         skills=skills,
         health=health,
         folding=folding,
-        references=references,
+        reading=reading,
         answering=Answering(references, folding, tokens, clock),
         analytics=analytics,
+        audit=FileAuditLog(settings.data_dir, scrubber, telemetry, clock),
         embeddings=embeddings,
         language_model=language_model,
         code=code,
@@ -179,6 +217,10 @@ def build(settings: Settings, extensions: Extensions | None = None) -> House:
         scrubber=scrubber,
         tokens=tokens,
         vault=TokenFile(settings.data_dir / "tokens.json"),
+        sandbox=sandbox,
+        policies=policies,
+        tool_host=tool_host,
+        certificates=CertificateAuthority(settings.data_dir / "pki", clock),
         telemetry=telemetry,
         clock=clock,
         allowance=Allowance(limit.rate) if limit.on else None,
@@ -201,7 +243,11 @@ async def open_house(house: House, *, follows: bool = True) -> AsyncIterator[Hou
         for task in background:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
+        await house.tool_host.close()
+        await house.health.close()
+        await house.sandbox.close()
         await house.analytics.close()
+        await house.audit.close()
         await house.embeddings.close()
         if house.language_model is not None:
             await house.language_model.close()
@@ -235,6 +281,28 @@ def _code_room(
         watching=watching,
         closer=CloserReader(store, embeddings, locks, used, clock),
     )
+
+
+def _own(settings: Settings) -> tuple[str, ...]:
+    """What contextd keeps for itself: no command sees it, and no tool reads or writes it."""
+    return tuple(map(str, (settings.data_dir, settings.policies, settings.file)))
+
+
+def _sandbox(settings: Settings, policies: PolicyFile) -> Ladder:
+    return Ladder(settings.sandbox, _own(settings), policies.names, passed_on)
+
+
+def _safe_files(
+    settings: Settings,
+    disk: ProjectFiles,
+    policies: Policies,
+    scrubber: Scrubber,
+    references: References,
+    clock: Clock,
+) -> tuple[SafeFiles, SafeWriting]:
+    shown = ShownSecrets(clock)
+    files = SafeFiles(disk, scrubber, shown, policies, _own(settings))
+    return files, SafeWriting(files, disk, policies, scrubber, shown, references)
 
 
 def _language_model(settings: Settings, tokens: TokenCounter, clock: Clock) -> LanguageModel | None:

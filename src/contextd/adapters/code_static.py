@@ -4,6 +4,7 @@ It is quick enough to embed a repository while it is being indexed.
 """
 
 import asyncio
+import math
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -195,9 +196,10 @@ class _Tables:
         import numpy as np
 
         rows = self.rows.take(ids, axis=0).astype(np.float32)
-        # Not `@`: that wakes the threads of a BLAS, which wait for cores that others are using.
+        # Not `@` nor `vecdot`: a BLAS wakes threads, which wait for cores that others are using, and adds
+        # up in an order of its own on each kind of processor: the same text had two vectors.
         total: NDArray[np.float32] = np.einsum("i,ij->j", weights, rows)
-        length = np.sqrt(np.vecdot(total, total))
+        length = np.float32(math.sqrt(np.square(total, dtype=np.float64).sum()))
         return total / length if length else total
 
 

@@ -15,7 +15,7 @@ def kept_key(path: Path) -> bytes:
     """The key in the file, which is made on the first call. Of several who make it at once, one wins."""
     try:
         if not path.exists():
-            _make(path)
+            write_once(path, secrets.token_bytes(_BYTES))
         key = path.read_bytes()
     except OSError as error:
         raise StoreUnavailable(
@@ -29,13 +29,14 @@ def kept_key(path: Path) -> bytes:
     return key
 
 
-def _make(path: Path) -> None:
-    """Whole or not at all: a link fails where a file stands already."""
+def write_once(path: Path, data: bytes) -> None:
+    """Whole or not at all, for its owner alone. Of several who make it at once, one wins: a link fails
+    where a file stands already."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".key-")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(_BYTES))
+            file.write(data)
             file.flush()
             os.fsync(file.fileno())
         try:

@@ -82,7 +82,13 @@ INSTRUMENTS: tuple[Instrument, ...] = (
         "Looks into the embedding cache: hit or miss.",
         ("result",),
     ),
-    Instrument("contextd_secrets_redacted_total", "counter", "Secrets redacted, by rule.", ("rule",)),
+    Instrument("contextd_audit_lost_total", "counter", "Calls that the audit log lost."),
+    Instrument(
+        "contextd_secrets_redacted_total",
+        "counter",
+        "Secrets redacted, by rule: by a tool in what it made, or by the server after it.",
+        ("rule", "pass"),
+    ),
     Instrument("contextd_files_indexed_total", "counter", "Files taken into code indexes."),
 )
 

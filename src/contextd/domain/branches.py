@@ -73,11 +73,10 @@ class Branch:
         """Its summary; of one that nobody returned, what it has."""
         if self.summary or self.state(now) == "active":
             return self.summary
-        tools = ", ".join(f"{step.tool} {step.ref}" for step in self.steps[-5:])
-        calls = f"{len(self.steps)} answers, {self.used} tokens"
-        return (
-            f"No summary was given: {self.description} ({calls}{'; the last: ' + tools if tools else ''})"
-        )
+        answers = [step for step in self.steps if step.tokens]
+        read = "; ".join(f"{step.tool} {step.ref}" for step in answers[-5:])
+        what = f"the last of {len(answers)} answers: {read}" if answers else "nothing was read"
+        return f"No summary was given. {self.description} ({self.used} tokens; {what})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Who asks. Domain code sees a caller and never a session's machinery."""
 
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from contextd.domain.limits import DEFAULT_TOKENS
@@ -45,6 +46,13 @@ class Tally:
     """Texts that the same call at full detail would have answered besides."""
     folded: int = 0
     """Tokens that a branch used and its parent did not get."""
+    isolation: str | None = None
+    """The level at which a command ran."""
+    exit_code: int | None = None
+    secrets: Counter[str] = field(default_factory=Counter)
+    """By rule, what the tool itself found and removed, before the server looks at the answer."""
+    redacted: Mapping[str, int] | None = None
+    """By rule, what the server then found in the answer, if anything."""
 
 
 @dataclass(frozen=True, slots=True)

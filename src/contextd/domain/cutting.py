@@ -17,6 +17,8 @@ WIDEST: Final = FOLDED_AT
 """Characters of a piece, its line end not counted."""
 _HEAD_OF_TEN: Final = 6
 """Tenths of the free room that go to the head; the tail has the others."""
+_HEAD_OF_PROSE: Final = 8
+"""The same for a text that tells of no error: it begins with what it is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,9 @@ def gaps(lines: Sequence[str], costs: Sequence[int], room: int, prices: Prices) 
     """Which ranges to leave out so that what stays, with a marker for each gap, costs at most `room`.
 
     Empty when all fits. Otherwise in order, never adjacent, and none that would cost no more to keep than
-    the marker that it saves. What is kept, the most precious first: the last line, the first, the telling
-    ones (of those, one of each kind before a second of any), then more of the head and of the tail.
+    the marker that it saves. What is kept, the most precious first: the last line, the first (the other way
+    round in a text that tells of no error), the telling ones (of those, one of each kind before a second of
+    any), then more of the head and of the tail.
 
     Where not a single line fits beside a marker, one gap covers everything: its marker alone then costs
     `prices.first`, even if that is more than `room`. A text that costs no more than that marker is kept.
@@ -79,7 +82,7 @@ def gaps(lines: Sequence[str], costs: Sequence[int], room: int, prices: Prices) 
         return (Gap(1, len(lines), sum(marks)),)
     kept = _precious(cut, lines, marks)
     left_out = _Gaps(cut.between(kept), cut)
-    left_out.narrow(*_ends(cut, kept))
+    left_out.narrow(*_ends(cut, kept, _HEAD_OF_TEN if any(marks) else _HEAD_OF_PROSE))
     return tuple(Gap(start + 1, end, sum(marks[start:end])) for start, end in left_out.ranges)
 
 
@@ -146,8 +149,14 @@ class _Cut:
 
 
 def _precious(cut: _Cut, lines: Sequence[str], marks: Sequence[bool]) -> list[int]:
-    """The last line, the first, and as many of the telling ones as there is room for."""
-    kept = cut.taken((0,), cut.taken((len(lines) - 1,), ()))
+    """The last line, the first, and as many of the telling ones as there is room for.
+
+    Of a text that tells of no error the first line comes before the last.
+    """
+    last = len(lines) - 1
+    if not any(marks):
+        return cut.taken((last,), cut.taken((0,), ()))
+    kept = cut.taken((0,), cut.taken((last,), ()))
     wanted = [at for at, mark in enumerate(marks) if mark]
     left = cut.left
     all_of_them = cut.taken(wanted, kept)
@@ -175,11 +184,11 @@ def _one_of_each(lines: Sequence[str], wanted: Iterable[int]) -> Iterator[int]:
             yield at
 
 
-def _ends(cut: _Cut, kept: Sequence[int]) -> tuple[int, int]:
+def _ends(cut: _Cut, kept: Sequence[int], tenths: int) -> tuple[int, int]:
     """How much more the head and the tail may have; what the first and last line cost is in their share."""
     first = cut.costs[0] if kept and kept[0] == 0 else 0
     last = cut.costs[-1] if kept and kept[-1] == len(cut.costs) - 1 else 0
-    head = (cut.left + first + last) * _HEAD_OF_TEN // 10 - first
+    head = (cut.left + first + last) * tenths // 10 - first
     head = min(max(head, 0), cut.left)
     return head, cut.left - head
 

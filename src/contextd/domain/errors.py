@@ -181,6 +181,11 @@ class Unauthorized(Fault):
         super().__init__(problem)
 
 
+class NoCertificate(Unauthorized):
+    id = "SEC_005"
+    hint = "show a certificate; make one with 'contextd cert issue --name NAME --out DIR'"
+
+
 class Forbidden(Fault):
     id = "SEC_002"
     category = "forbidden"
@@ -356,6 +361,114 @@ class NoSuchRef(Fault):
 
     def __init__(self) -> None:
         super().__init__("there is nothing under this ref, or no longer")
+
+
+# --- safe tools -----------------------------------------------------------------------
+
+
+class SandboxUnavailable(Unavailable):
+    """No rung of the ladder holds on this machine. Nothing was run."""
+
+    id = "SBX_001"
+    hint = "run 'contextd doctor': it says what this machine lacks and how to get it"
+
+
+class OutsideProject(Forbidden):
+    id = "SBX_002"
+    hint = "name a path inside the project; links that lead out of it are not followed"
+
+
+class AuditUnavailable(Unavailable):
+    """A call that must be written down cannot be: it is refused, or its answer withheld."""
+
+    id = "AUD_001"
+    hint = "make room on the disk of CONTEXTD_DATA_DIR and check that contextd may write to it"
+
+
+class HardLinked(OutsideProject):
+    """Another of its names may lie outside, and be somebody's secret."""
+
+    id = "FILE_001"
+    hint = (
+        "make a copy of its own of it ('cp --remove-destination'), or have the daemon run with"
+        " CONTEXTD_ALLOW_HARD_LINKS=true; pnpm links node_modules so unless package-import-method is copy"
+    )
+
+    def __init__(self) -> None:
+        super().__init__("the file has several names (hard links), and the others may lie outside")
+
+
+class ProtectedPath(Forbidden):
+    id = "FILE_002"
+    hint = "leave it to the person at the machine; the project's policy says what may be written"
+
+
+class NotText(Invalid):
+    id = "FILE_003"
+    hint = "use safe_bash with a program that knows the format"
+
+
+class UnknownPlaceholder(Invalid):
+    """It stands for a secret of another file, another session or an earlier day."""
+
+    id = "FILE_004"
+    hint = "read this file with safe_read in this session, then write it; elsewhere name a variable instead"
+
+
+class NoMatch(Invalid):
+    id = "FILE_005"
+    hint = "read the file again with safe_read, and repeat its text exactly"
+
+
+class FileChanged(Conflict):
+    id = "FILE_006"
+    hint = "read it again with safe_read, then write with the new sha256"
+
+    def __init__(self, problem: str = "the file has changed meanwhile, and nothing was written") -> None:
+        super().__init__(problem)
+
+
+# --- tool processes -------------------------------------------------------------------
+
+
+class ToolProcessDown(Unavailable):
+    """It did not start, ended in the middle of a call, or keeps failing and is left alone for a while."""
+
+    id = "PLG_001"
+    hint = "call again: it is started anew; the daemon's log has what it printed"
+
+
+class ToolProcessFailed(Fault):
+    """The tool itself says that it could not do it."""
+
+    id = "PLG_002"
+    category = "internal"
+    hint = "change what you ask of it, or see the plugin's own documentation"
+
+
+class ToolProcessMisspoke(Fault):
+    """What it answered, or how it describes itself, is not what it promised when it was installed."""
+
+    id = "PLG_003"
+    category = "internal"
+    hint = "tell the plugin's author, or install another version of it"
+
+
+class NotInstallable(Fault):
+    """Nothing was installed."""
+
+    id = "PLG_004"
+    category = "validation"
+    hint = "mend the plugin, or get it from somewhere else"
+
+
+class NoSuchPlugin(Fault):
+    id = "PLG_005"
+    category = "not_found"
+    hint = "'contextd plugin list' shows those that are installed"
+
+    def __init__(self) -> None:
+        super().__init__("there is no plugin of this name")
 
 
 # --- contextd itself ------------------------------------------------------------------

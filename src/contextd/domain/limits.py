@@ -47,7 +47,7 @@ REFERENCES_TOKENS: Final = 500
 """Of a search that answers by reference."""
 WHOLE_TOKENS: Final = 16_000
 """Of an answer whose worth lies in being whole: a skill's steps, a memory."""
-MIN_TOKENS: Final = 100
+MIN_TOKENS: Final = 200
 MAX_TOKENS: Final = 32_768
 """What a caller may ask of one answer."""
 
@@ -56,6 +56,21 @@ REF_CHARS: Final = 4_000_000
 REF_DAYS: Final = 3
 REFS_CHARS: Final = 64_000_000
 """Of all refs of one project: beyond it the oldest go."""
+
+READ_BYTES: Final = 16_000_000
+"""Of a file that safe_read reads."""
+WRITE_BYTES: Final = 4_000_000
+"""Of a file that safe_write changes, before and after: what is replaced fits a ref."""
+MAX_FILE_TEXT_LENGTH: Final = 1_000_000
+"""Characters that one call writes: within a 4 MiB request."""
+SHOWN_CHARS: Final = 200_000
+"""Of a file's text or a diff in one answer: more than the greatest budget holds."""
+MAX_EDITS: Final = 200
+SHOWN_SECRETS_HOURS: Final = 12
+"""How long a placeholder can be written back after its file was last read or written."""
+SHOWN_SECRETS_FILES: Final = 500
+SHOWN_SECRETS_CHARS: Final = 4_000_000
+"""Of all secrets that are remembered, for all callers."""
 
 BRANCH_TOKENS: Final = 8_192
 MAX_BRANCH_TOKENS: Final = 32_768
@@ -69,6 +84,16 @@ BRANCH_MEMORIES: Final = 3
 BRANCH_MEMORIES_SHARE: Final = 0.2
 MAX_PROMPT_LENGTH: Final = 20_000
 MAX_RETURN_LENGTH: Final = 20_000
+
+MAX_COMMAND_LENGTH: Final = 32_768
+MAX_STDIN_LENGTH: Final = 1_000_000
+MAX_ENV: Final = 100
+MAX_ENV_VALUE_LENGTH: Final = 32_768
+COMMAND_S: Final = 120.0
+MAX_COMMAND_S: Final = 3_600
+"""What a policy may give a command; without one it is COMMAND_S."""
+KNOWN_FIX_TOKENS: Final = 150
+"""Of a fix that is told with a failure."""
 
 
 @dataclass(frozen=True, slots=True)

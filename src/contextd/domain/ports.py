@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -96,6 +96,8 @@ class Scrubbed:
     text: str
     findings: Mapping[str, int]
     """Rule name to count; empty when nothing was found."""
+    replaced: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Placeholder to the secret that it stands for, unless two share it. Never to be stored or shown."""
 
 
 class Scrubber(Protocol):
@@ -104,6 +106,28 @@ class Scrubber(Protocol):
 
     def scrub_json(self, value: Json) -> tuple[Json, Mapping[str, int]]:
         """The same value with every string (keys too) scrubbed; the same object when clean."""
+
+
+class ScrubStream(Protocol):
+    """Text that comes in pieces: joined, what comes out is what `scrub` makes of the whole."""
+
+    @property
+    def findings(self) -> Mapping[str, int]:
+        """By rule, what was removed so far."""
+
+    def feed(self, chunk: bytes) -> str:
+        """What is safe to show by now."""
+
+    def finish(self) -> str:
+        """What was held back."""
+
+
+class StreamScrubber(Scrubber, Protocol):
+    def byte_stream(self, *, keep_lines: bool = False) -> ScrubStream:
+        """For a command's output, as it comes."""
+
+    def learn(self, text: str, kind: str = ...) -> int:
+        """Look for the secrets of this file of credentials in every form from now on; how many are new."""
 
 
 class Span(Protocol):

@@ -24,11 +24,12 @@ class Shape:
 
 
 HINT: Final = (
-    r"rror|RROR|f(?:ail|atal| '(?<=instance of '))|F(?:ail|AIL|atal|ATA|ault|TL)|p(?:anic|assed)|PANI|PNC"
-    r"|E(?:RR|MERG|LIFE|xit|XIT|rr(?:Im|no)|  |\d{4} \d|: )|x(?:cept|it(?: |ed |_CODE))"
+    r"rror|RROR|f(?:ail|atal| '(?<=instance of '))|F(?:ail|AIL|atal|ATA|ault|TL)|p(?:anic|assed)|P(?:ANI|NC"
+    r"|ermission denied \()|E(?:RR|MERG|LIFE|xit|XIT|xpected: |rr(?:Im|no)|  |\d{4} \d|: )"
+    r"|x(?:cept|it(?: |ed |_CODE))"
     r"|T(?:raceb|ermi|imeout)|C(?:RIT|ONFL|aused|rash)|Abort|S(?:EVERE|egm|top|UMM)|Viol|Killed|What went"
     r"|I(?:nterr|llegal|mageP|nternal)|k(?:illed|ipped| (?<=not ok ))|z(?:ero code|ed as )|Un(?:h|ca|def)"
-    r"|B(?:ail |us )|M(?:sg|ain) |O(?:RA-|OMK|ut of)"
+    r"|B(?:ail |us )|M(?:sg|ain) |O(?:RA-|OMK|ut of)|G: DATA RACE|Received: |>   "
     r"|:(?:in |:[A-Z]\w{1,80} \(|[56]0\b| ?\"?(?:crit|alert|emerg)"
     r"|(?<=signal:) |(?<=what\(\):) |(?<=crit:) |(?<=curl:) |(?<=ld:) "
     r"| (?:No |Is a|Not a|Perm|Oper|Dir|File ex|Read-|Text f|Dev|Arg|Bro|Input/|Cannot|Too m|Addr|Conn|Net"
@@ -151,6 +152,7 @@ _TESTS: Final = (
         "pytest",
         r"(?:\[gw\d{1,3}\] \[ *\d{1,3}%\] )?(?:FAILED|ERROR) (?:\S{1,300}::\S|\S{1,300}\.py\b)"
         r"|\S{1,300}\.py::.{1,300} (?:FAILED|ERROR) +(?:\[ *\d{1,3}%\])?$|E {2,}\S|INTERNALERROR> "
+        r"|> {3,40}assert "
         r"|_{3,80} \S.{0,200} _{3,80}$|!{3,80} .{1,200} !{3,80}$"
         r"|=+ (?=[^=\n]{0,200}\d (?:failed|passed|errors?|skipped)|no tests ran)"
         r"[^=\n]{0,200} in \d[^=\n]{0,40} =+$"
@@ -160,6 +162,7 @@ _TESTS: Final = (
             "FAILED tests/x.py::test_y - AssertionError",
             "ERROR tests/x.py - ImportError: no module",
             "E       assert 1 == 2",
+            ">       assert total(cart) == 3",
             "=== 3 failed, 10 passed in 0.12s ===",
             "3 failed, 10 passed, 1 warning in 62.12s (0:01:02)",
             "_______________ test_name[a b] _______________",
@@ -167,7 +170,15 @@ _TESTS: Final = (
             "tests/x.py:12: AssertionError",
             "!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!",
         ),
-        ("ERROR tests are slow", "E = 2.718", "=== Heading ===", "____________", "3 failed attempts", "E "),
+        (
+            "ERROR tests are slow",
+            "E = 2.718",
+            "=== Heading ===",
+            "____________",
+            "3 failed attempts",
+            "E ",
+            "> assert x",
+        ),
     ),
     Shape(
         "unittest",
@@ -210,7 +221,8 @@ _TESTS: Final = (
         "jest and vitest",
         r" {0,2}(?:FAIL +\S{1,200}\.\w{1,5}(?= |$)|● (?=.{1,300} \u203a |Test suite failed))"
         r"| {2,4}● (?!Console)\S|\s{0,40}[✕✖✗✘] \S|\s{1,40}\xd7 [a-z]"
-        r"|\s{0,12}(?:Tests|Test Suites|Test Files):? .{0,100}\b[1-9]\d{0,6} failed\b",
+        r"|\s{0,12}(?:Tests|Test Suites|Test Files):? .{0,100}\b[1-9]\d{0,6} failed\b"
+        rf"| {{4}}(?:Expected|Received): {_NOT_CODE}\S",
         (
             "  ● suite \u203a test",
             "● Test suite failed to run",
@@ -220,8 +232,20 @@ _TESTS: Final = (
             " Test Files  1 failed | 2 passed (3)",
             "FAIL src/x.test.ts",
             " FAIL  src/x.test.ts > suite > test",
+            "    Expected: 1",
+            '    Received: "two"',
         ),
-        ("● A bullet", "    ✓ does it", "3 \xd7 4", "FAIL fast", "Tests: 4 passed, 4 total", "  ● Console"),
+        (
+            "Expected: a good day",
+            "    Expected: 1,",
+            "    Received: {",
+            "● A bullet",
+            "    ✓ does it",
+            "3 \xd7 4",
+            "FAIL fast",
+            "Tests: 4 passed, 4 total",
+            "  ● Console",
+        ),
     ),
     Shape(
         "numbered failures",
@@ -292,15 +316,22 @@ _COMPILERS: Final = (
         + _PATH
         + r"\(\d{1,7}(?:,\d{1,7}){0,3}\) ?: (?:fatal )?error(?: [A-Z]{1,8}\d{2,6})?:"
         rf"|\s{{0,8}}{_PATH}:\d{{1,7}}:\d{{1,7}} - error(?: [A-Z]{{1,8}}\d{{2,6}})?:"
-        r"|(?:LINK|MSBUILD|CSC) : (?:fatal )?error ",
+        r"|(?:LINK|MSBUILD|CSC) : (?:fatal )?error |(?:fatal )?error [A-Z]{1,8}\d{2,6}: \S",
         (
             "src/a.ts(3,5): error TS2322: Type 'x' is not assignable",
             "X.cs(3,5): error CS1002: ; expected [app.csproj]",
+            "Program.cs(3,5): error CS1002: ; expected",
+            "error CS1002: ; expected",
             "src/a.ts:3:5 - error TS2322: Type 'x'",
             '  /app/a.py:3:5 - error: Import "x" could not be resolved',
             "LINK : fatal error LNK1120: 1 unresolved externals",
         ),
-        ("X.cs(3,5): warning CS0168: declared", "f(3): error is raised", "a.ts:3:5 - warning"),
+        (
+            "X.cs(3,5): warning CS0168: declared",
+            "f(3): error is raised",
+            "a.ts:3:5 - warning",
+            "error 3: x",
+        ),
     ),
     Shape(
         "position without a word",
@@ -362,6 +393,8 @@ _COMPILERS: Final = (
     Shape(
         "program: error",
         r"[\w./+-]{1,80}(?:\[\d{1,9}\])?: (?:fatal |internal )?(?:error|fatal|ERROR|FATAL):(?: |$)"
+        r"|(?!(?:message|reason|cause|msg|text|title|name|type|default|err|e): )[a-z][\w.+-]{1,20}: "
+        rf"Error: (?!(?:Final|type|string|any|null|err|nil)\b){_NOT_CODE}\S"
         r"|e: (?:file:|/|\w:\\)"
         r"|E: (?:Unable|Could|Failed|Package|Sub-process|The|Some|Version|Invalid) "
         r"|! (?:LaTeX|Undefined|Missing|Emergency|Package|Extra|Too) ",
@@ -369,11 +402,19 @@ _COMPILERS: Final = (
             "collect2: error: ld returned 1 exit status",
             "cc1plus: fatal error: x: No such file or directory",
             "psql: error: connection to server failed",
+            "terraform: Error: Invalid provider configuration",
             "e: file:///app/A.kt:3:5 Unresolved reference: x",
             "E: Unable to locate package x",
             "! Undefined control sequence.",
         ),
-        ("level: error", "state: fatal", "E: Element", "type: error"),
+        (
+            "level: error",
+            "state: fatal",
+            "E: Element",
+            "type: error",
+            "reason: Error: no",
+            "x: Error: new,",
+        ),
     ),
 )
 
@@ -417,7 +458,7 @@ _RUNTIMES: Final = (
         r"|\s{0,4}\*\* \([A-Z][\w.]{1,200}\) |\s{1,8}what\(\): "
         r"|==\d{1,9}== ?(?:ERROR: |Invalid |ERROR SUMMARY: [1-9])"
         r"|SUMMARY: \w{4,20}Sanitizer|\S.{0,300}: Assertion [`'].{1,400}' failed\.?$"
-        r"|\*\*\* .{1,80} \*\*\*: terminated",
+        r"|\*\*\* .{1,80} \*\*\*: terminated|WARNING: DATA RACE$",
         (
             'Exception in thread "main" java.lang.NullPointerException',
             "Caused by: java.io.IOException: closed",
@@ -427,8 +468,9 @@ _RUNTIMES: Final = (
             "** (RuntimeError) no",
             "==42==ERROR: AddressSanitizer: heap-use-after-free",
             "app: main.c:3: main: Assertion `x > 0' failed.",
+            "WARNING: DATA RACE",
         ),
-        ("Caused by: a bad cable", "Uncaught, it ends the program", "Unhandled: 3", "Exception in threads"),
+        ("Caused by: a bad cable", "Uncaught, it ends the program", "Unhandled: 3", "WARNING: DATA RACES"),
     ),
     Shape(
         "ruby and php",
@@ -448,7 +490,8 @@ _RUNTIMES: Final = (
         "errno",
         rf"[\w./~\[(-][^\"\n]{{0,300}}: (?:\[Errno \d{{1,3}}\] )?{_ERRNO}$"
         r"|zsh: (?:command not found|no matches found|no such file)|curl: \(\d{1,3}\) "
-        r"|'?[\w.-]{1,80}'? ?:? (?:is not recognized as|The term ')|[\w@.-]{1,200}: Permission denied \(",
+        r"|'?[\w.-]{1,80}'? ?:? (?:is not recognized as|The term ')"
+        r"|(?:[\w@.-]{1,200}: )?Permission denied \((?:[a-z-]{1,40},?){1,8}\)\.?$",
         (
             "bash: foo: command not found",
             "sh: 1: foo: not found",
@@ -460,8 +503,14 @@ _RUNTIMES: Final = (
             "curl: (6) Could not resolve host: x",
             "ssh: connect to host x port 22: Connection refused",
             "git@host: Permission denied (publickey).",
+            "Permission denied (publickey).",
         ),
-        ("Permission denied", '"cat: x: No such file or directory",', "# bash: foo: command not found"),
+        (
+            "Permission denied",
+            "Permission denied (see below) is told",
+            '"cat: x: No such file or directory",',
+            "# bash: foo: command not found",
+        ),
     ),
     Shape(
         "git",

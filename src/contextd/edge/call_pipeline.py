@@ -1,13 +1,15 @@
 """The one road that every call takes, whichever door it came in by.
 
-span -> drain -> rate limit -> validate -> branch -> deadline -> tool -> scrub -> budget -> event.
+span -> drain -> rate limit -> validate -> branch -> deadline -> tool -> scrub -> budget -> audit -> event.
 """
 
 import asyncio
 import logging
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Final, cast
 
 from contextd.domain.answers import Answer
@@ -19,12 +21,14 @@ from contextd.domain.errors import (
     Forbidden,
     Internal,
     Invalid,
+    NotAChoice,
     RateLimited,
     TimedOut,
 )
 from contextd.domain.limits import Allowance
 from contextd.domain.ports import Clock, Event, Scrubber, Telemetry, TokenCounter
 from contextd.domain.records import Json
+from contextd.edge.call_audit import CallAudit
 from contextd.services.analytics import Analytics
 from contextd.services.answering import Account, Answering, Draft
 from contextd.tools.declaration import AnyTool, Output
@@ -57,6 +61,7 @@ class CallPipeline:
         tokens: TokenCounter,
         answering: Answering,
         analytics: Analytics,
+        audit: CallAudit,
         telemetry: Telemetry,
         clock: Clock,
     ) -> None:
@@ -67,6 +72,7 @@ class CallPipeline:
         self._tokens = tokens
         self._answering = answering
         self._analytics = analytics
+        self._audit = audit
         self._telemetry = telemetry
         self._clock = clock
         self._in_flight: set[asyncio.Task[Any]] = set()
@@ -80,11 +86,11 @@ class CallPipeline:
 
     async def call(self, name: str, arguments: object, caller: Caller) -> Answer:
         """Run one tool. Raises Fault and nothing else; CancelledError passes through."""
-        tool = self.registry[name]
-        if name == CALL_TOOL:
-            tool, arguments = self._inner(tool, arguments)
-        if self._draining:
-            raise Draining
+        try:
+            tool, arguments = self._named(name, arguments)
+        except Fault as fault:
+            await self._audit.ended(name, arguments, caller, "refused", fault)
+            raise
         task = asyncio.current_task()
         assert task is not None
         outermost = task not in self._in_flight
@@ -105,30 +111,48 @@ class CallPipeline:
             if outermost:
                 self._in_flight.discard(task)
 
+    def _named(self, name: str, arguments: object) -> tuple[AnyTool, object]:
+        tool = self.registry[name]
+        if name == CALL_TOOL:
+            tool, arguments = self._inner(tool, arguments)
+        if self._draining:
+            raise Draining
+        return tool, arguments
+
     def _inner(self, tool: AnyTool, arguments: object) -> tuple[AnyTool, object]:
         """The tool that call_tool names: it runs, is limited and is counted as itself."""
         terms, ask = parse_call(tool, arguments)
-        return self.registry[ask.name], {**terms.model_dump(exclude_none=True), **ask.arguments}
+        inner = self.registry.get(ask.name)
+        if inner is None or inner is tool:
+            near = get_close_matches(ask.name, [each.name for each in self.registry if each is not tool], 1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            raise NotAChoice(
+                "name", "name is no tool's", f"{meant}find_tools finds a tool by what you want to do"
+            )
+        return inner, {**terms.model_dump(exclude_none=True), **ask.arguments}
 
     async def _observed(self, tool: AnyTool, arguments: object, caller: Caller) -> Answer:
-        """Refused calls are not counted as use; what ran is, whatever came of it."""
+        """Refused calls are not counted as use; what ran is, whatever came of it. All are written down."""
         started = self._clock.monotonic()
         answer: Answer | None = None
+        ended: Fault | None = None
         outcome, ran = "cancelled", False
         try:
             self._charge(tool, caller)
+            await self._audit.admit(tool)
             call = await self._admitted(tool, arguments, caller)
-            ran = True
+            caller, ran = call.caller, True
             answer = await self._run(call)
+            await self._audit.answered(tool, arguments, caller, answer, self._clock.monotonic() - started)
             outcome = "ok"
         except (RateLimited, Invalid, Forbidden) as fault:
-            outcome, ran = fault.id, False
+            ended, outcome, ran = fault, fault.id, False
             if isinstance(fault, Invalid) and tool.toolset == "code":
                 # The code tools have always said it in these words, too.
                 fault.details |= {"param": fault.field, "reason": fault.error}
             raise
         except Fault as fault:
-            outcome = fault.id
+            ended, outcome = fault, fault.id
             raise
         else:
             return answer
@@ -138,8 +162,11 @@ class CallPipeline:
             self._telemetry.observe(
                 "contextd_tool_call_duration_seconds", elapsed, tool=tool.name, outcome=outcome
             )
+            self._count_secrets("tool", caller.tally.secrets)
             if ran:
                 self._analytics.record(self._event(tool, caller, outcome, elapsed, answer))
+            if answer is None:
+                await self._audit.ended(tool, arguments, caller, _came_of(ended, ran), ended, elapsed)
 
     def _event(
         self, tool: AnyTool, caller: Caller, outcome: str, elapsed: float, answer: Answer | None
@@ -184,15 +211,15 @@ class CallPipeline:
 
     async def _run(self, call: _Call) -> Answer:
         tool, caller, account = call.tool, call.caller, call.account
-        seconds = tool.timeout_s
+        seconds = own = math.inf if tool.keeps_time else tool.timeout_s
         if account is not None:
-            seconds = min(seconds, max(0.0, self._answering.seconds_left(account)))
+            seconds = min(own, max(0.0, self._answering.seconds_left(account)))
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(None if seconds == math.inf else seconds):
                 output = await tool.run(self._services[tool.service], call.ask, caller)
             return await self._answered(output, call)
         except TimeoutError:
-            if account is not None and seconds < tool.timeout_s:
+            if account is not None and seconds < own:
                 raise BranchTimedOut(account.timeout_s) from None
             raise TimedOut(tool.name, tool.timeout_s) from None
         except Fault:
@@ -203,15 +230,20 @@ class CallPipeline:
             raise Internal(caller.request_id) from None
 
     async def _answered(self, output: Output, call: _Call) -> Answer:
-        data = self._scrubbed(output.model_dump(mode="json", exclude_unset=output.sparse))
+        data, found = self._scrubbed(output.model_dump(mode="json", exclude_unset=output.sparse))
+        if found:
+            call.caller.tally.redacted = found
         draft = Draft(call.tool.name, data, call.tool.output_schema, call.caller.tokens)
         return await self._answering.answer(draft, call.caller, call.account)
 
-    def _scrubbed(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _scrubbed(self, data: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, int]]:
         clean, found = self._scrubber.scrub_json(cast(Json, data))
+        self._count_secrets("server", found)
+        return cast(dict[str, Any], clean), found
+
+    def _count_secrets(self, by: str, found: Mapping[str, int]) -> None:
         for rule, count in found.items():
-            self._telemetry.count("contextd_secrets_redacted_total", count, rule=rule)
-        return cast(dict[str, Any], clean)
+            self._telemetry.count("contextd_secrets_redacted_total", count, **{"rule": rule, "pass": by})
 
     async def drain(self, seconds: float) -> int:
         """Refuse new calls and let those in flight finish. Returns how many were cut off."""
@@ -229,7 +261,17 @@ class CallPipeline:
         return len(late)
 
 
+def _came_of(fault: Fault | None, ran: bool) -> str:
+    """In the audit's words: a call without an answer."""
+    if fault is None:
+        return "cancelled"
+    return "failed" if ran else "refused"
+
+
 def pipeline_of(house: House) -> CallPipeline:
+    audit = CallAudit(
+        house.audit, house.scrubber, house.telemetry, house.clock, everything=house.settings.audit
+    )
     return CallPipeline(
         house.registry,
         house.services,
@@ -238,6 +280,7 @@ def pipeline_of(house: House) -> CallPipeline:
         house.tokens,
         house.answering,
         house.analytics,
+        audit,
         house.telemetry,
         house.clock,
     )

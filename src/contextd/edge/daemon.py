@@ -8,8 +8,8 @@ import math
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
-from typing import Any, Final, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import uvicorn
 from mcp.server.stdio import stdio_server
@@ -22,6 +22,9 @@ from contextd.edge.mcp_server import McpFace
 from contextd.edge.stdin_lines import StdinLines
 from contextd.settings import Settings
 from contextd.wiring import House, open_house
+
+if TYPE_CHECKING:
+    from contextd.edge.grpc_server import GrpcServer
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +44,17 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve_http(house: House, announce: Callable[[str], None]) -> None:
-    """Listen until SIGTERM or SIGINT, then drain. Raises Misconfigured before anything is open."""
+async def serve_http(
+    house: House, announce: Callable[[str, Sequence[str]], None], *, background: bool = False
+) -> None:
+    """Listen until SIGTERM or SIGINT, then drain. Raises Misconfigured before anything is served.
+
+    `background`: for the sake of gRPC. The port does not matter then, and without the socket there is
+    nothing to do.
+    """
     settings = house.settings
     settings.check_serving(has_tokens=any(True for _ in house.vault))
-    listener = _listen(settings)
+    listener = _listen(settings, any_port=background)
     async with open_house(house):
         pipeline = pipeline_of(house)
         app = HttpApp(house, pipeline)
@@ -61,24 +70,47 @@ async def serve_http(house: House, announce: Callable[[str], None]) -> None:
                 limit_concurrency=None,
             )
         )
+        grpc_server = await _grpc(house, pipeline, strict=background)
         stopped = asyncio.Event()
         ends_by = math.inf
 
         async def stop() -> None:
             nonlocal ends_by
             ends_by = time.monotonic() + _END_WITHIN_S
+            if grpc_server is not None:
+                await grpc_server.draining()
             await _drain(pipeline, settings.drain_s)
             stopped.set()
 
         undo = _on_signal(stop)
-        announce(_address(listener, settings.http_host))
+        announce(_address(listener, settings.http_host), grpc_server.places if grpc_server else ())
+        closing = asyncio.create_task(_close_after(stopped, grpc_server))
         try:
             await _serve_until(stopped, server, app, listener)
         finally:
             undo()
+            stopped.set()
+            await closing
         # What is left to send may take what is left of the time, and no more.
         await asyncio.to_thread(house.telemetry.close, min(_FLUSH_S, max(0.2, ends_by - time.monotonic())))
     logger.info("stopped")
+
+
+async def _grpc(house: House, pipeline: CallPipeline, *, strict: bool) -> "GrpcServer | None":
+    if not house.settings.grpc:
+        return None
+    from contextd.edge.grpc_server import GrpcServer
+
+    server = GrpcServer(house, pipeline)
+    await server.start(strict=strict)
+    return server
+
+
+async def _close_after(stopped: asyncio.Event, server: "GrpcServer | None") -> None:
+    """While HTTP closes, and not after it: both have the same second."""
+    await stopped.wait()
+    if server is not None:
+        await server.close(_CLOSE_CONNECTIONS_S)
 
 
 async def _serve_until(
@@ -143,13 +175,13 @@ def _on_signal(stop: Callable[[], Any]) -> Callable[[], None]:
     return undo
 
 
-def _listen(settings: Settings) -> socket.socket:
+def _listen(settings: Settings, *, any_port: bool) -> socket.socket:
     host = settings.http_host.strip("[]")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, settings.http_port))
+        _bind(listener, host, settings.http_port, any_port=any_port)
         # Already here, because its address is told before the server takes over.
         listener.listen()
     except OSError as error:
@@ -162,6 +194,15 @@ def _listen(settings: Settings) -> socket.socket:
             else "stop what uses the port, or set CONTEXTD_HTTP_PORT to another",
         ) from error
     return listener
+
+
+def _bind(listener: socket.socket, host: str, port: int, *, any_port: bool) -> None:
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        if not any_port or error.errno != errno.EADDRINUSE:
+            raise
+        listener.bind((host, 0))
 
 
 def _address(listener: socket.socket, host: str) -> str:

@@ -1,6 +1,5 @@
 """Is this machine fit for contextd, and if not, what to do."""
 
-import asyncio
 import shutil
 import socket
 import sqlite3
@@ -11,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from contextd.adapters.sandbox import PolicyFile
 from contextd.domain.errors import Fault
 from contextd.domain.ports import Store
+from contextd.domain.sandboxing import Sandbox
 from contextd.services.embedding import Embeddings
 from contextd.settings import Settings
 from contextd.wiring import build
@@ -43,8 +44,8 @@ async def examine(settings: Settings) -> list[Finding]:
         _folder(settings.data_dir),
         _sqlite(),
         *await _house(settings),
-        await asyncio.to_thread(_sandbox),
         _port(settings),
+        _grpc(settings),
         *_clients(settings),
     ]
 
@@ -86,8 +87,14 @@ async def _house(settings: Settings) -> list[Finding]:
     except Fault as fault:
         return [Finding("fail", "settings", fault.problem, fault.remedy)]
     try:
-        return [await _store(house.store), await _model(house.embeddings)]
+        return [
+            await _store(house.store),
+            await _model(house.embeddings),
+            await _sandbox(house.sandbox),
+            _policies(house.policies),
+        ]
     finally:
+        await house.sandbox.close()
         await house.embeddings.close()
         await house.store.close()
 
@@ -112,21 +119,24 @@ async def _model(embeddings: Embeddings) -> Finding:
     return Finding("ok", "model", embeddings.model())
 
 
-def _sandbox() -> Finding:
-    """Ahead of the safe tools: whether this machine lets an ordinary user make a sandbox."""
-    if shutil.which("bwrap") is None:
-        return Finding(
-            "warn",
-            "sandbox",
-            "bubblewrap is not installed",
-            "install it (apt install bubblewrap) before you use sandboxed tools; nothing else needs it",
-        )
-    limit = Path("/proc/sys/kernel/unprivileged_userns_clone")
-    if limit.exists() and limit.read_text().strip() == "0":
-        return Finding(
-            "warn", "sandbox", "user namespaces are off", "sysctl kernel.unprivileged_userns_clone=1"
-        )
-    return Finding("ok", "sandbox", "bubblewrap is installed")
+async def _sandbox(sandbox: Sandbox) -> Finding:
+    """As commands will find it: tried, not guessed."""
+    try:
+        level = await sandbox.level()
+    except Fault as fault:
+        return Finding("warn", "sandbox", fault.problem, fault.remedy)
+    if level == "off":
+        return Finding("warn", "sandbox", "off: commands run without one", "unset CONTEXTD_SANDBOX")
+    if level == "landlock":
+        return Finding("warn", "sandbox", "landlock, the lesser one", "docs/sandbox.md says what helps")
+    return Finding("ok", "sandbox", level)
+
+
+def _policies(policies: PolicyFile) -> Finding:
+    try:
+        return Finding("ok", "policies", policies.origin(""))
+    except Fault as fault:
+        return Finding("fail", "policies", fault.problem, fault.remedy)
 
 
 def _port(settings: Settings) -> Finding:
@@ -143,6 +153,18 @@ def _port(settings: Settings) -> Finding:
                 "fine if that is contextd itself; else set CONTEXTD_HTTP_PORT",
             )
     return Finding("ok", "port", f"{host}:{port} is free")
+
+
+def _grpc(settings: Settings) -> Finding:
+    from contextd.edge.grpc_sockets import holder, problem_with
+
+    path = settings.data_dir / "run" / "contextd.sock"
+    if "auto" not in settings.grpc:
+        return Finding("ok", "grpc", ", ".join(settings.grpc) or "off")
+    if problem := problem_with(path):
+        return Finding("warn", "grpc", problem, "set CONTEXTD_GRPC to unix: and a shorter path")
+    served = holder(path)
+    return Finding("ok", "grpc", f"unix:{path} {f'is served by process {served}' if served else 'is free'}")
 
 
 def _clients(settings: Settings) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from contextd.edge.tool_md import tool_md
 from contextd.services.checkpoints import Checkpoints, as_json
 from contextd.services.collections import Collections
 from contextd.services.memories import Memories
-from contextd.services.references import References
+from contextd.services.ref_reading import RefReading
 from contextd.services.skills import Skills
 from contextd.tools.memories import memory_title, shown
 from contextd.tools.registry import Registry
@@ -35,13 +35,13 @@ class Library:
         collections: Collections,
         memories: Memories,
         skills: Skills,
-        references: References,
+        reading: RefReading,
     ) -> None:
         self._registry = registry
         self._checkpoints = checkpoints
         self._collections = collections
         self._memories = memories
-        self._references = references
+        self._reading = reading
         self._shelf = SkillShelf(skills)
         self.prompts = Prompts(checkpoints)
 
@@ -134,7 +134,7 @@ class Library:
             whole = await self._memories.get(uri.removeprefix(_MEMORIES), caller)
             return shown(whole).model_dump_json(indent=1), "application/json"
         if uri.startswith(_REFS):
-            return (await self._references.get(uri.removeprefix(_REFS), caller)).text, "text/plain"
+            return await self._reading.whole(uri.removeprefix(_REFS), caller), "text/plain"
         skill = await self._shelf.read(uri, caller)
         if skill is not None:
             return skill
@@ -198,7 +198,7 @@ class Library:
 
 def library_of(house: House) -> Library:
     return Library(
-        house.registry, house.checkpoints, house.collections, house.memories, house.skills, house.references
+        house.registry, house.checkpoints, house.collections, house.memories, house.skills, house.reading
     )
 
 

@@ -37,6 +37,9 @@ INSTRUCTIONS: Final = (
     " of its answer, and branch_id: open a branch for a subtask that reads much, give its id to each call,"
     " then return a summary."
 )
+LEAN_INSTRUCTIONS: Final = (
+    " Only a few of the tools are listed: find_tools finds the others, and call_tool calls them."
+)
 _AN_HOUR_MS: Final = 3_600_000
 _STRUCTURED_SINCE: Final = "2025-06-18"
 _SESSIONLESS_SINCE: Final = "2026-07-28"
@@ -52,13 +55,14 @@ class McpFace:
         self._library = library
         self._transport = transport
         self._process = f"{transport}-{secrets.token_hex(8)}"
+        self._instructions = INSTRUCTIONS + (LEAN_INSTRUCTIONS if pipeline.registry.lean else "")
 
     def server(self, *, traced: bool) -> Server[dict[str, Any]]:
         server: Server[dict[str, Any]] = Server(
             "contextd",
             version=__version__,
             title="contextd",
-            instructions=INSTRUCTIONS,
+            instructions=self._instructions,
             cache_hints={
                 "tools/list": CacheHint(_AN_HOUR_MS, "public"),
                 "prompts/list": CacheHint(_AN_HOUR_MS, "public"),
@@ -104,7 +108,7 @@ class McpFace:
         return types.ListToolsResult(
             tools=[
                 types.Tool.model_validate(listing)
-                for listing in self._pipeline.listing(self._caller(ctx), INSTRUCTIONS)
+                for listing in self._pipeline.listing(self._caller(ctx), self._instructions)
             ]
         )
 

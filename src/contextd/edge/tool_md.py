@@ -27,7 +27,7 @@ def tool_md(tool: AnyTool) -> str:
                 "burst": rate.burst,
                 "tokens": tokens_of(tool),
             },
-            "isolation": "none",
+            "isolation": isolation_of(tool),
         }
     )
     return head + "".join(f"{line}\n" for line in _body(tool))
@@ -37,6 +37,13 @@ def schema_hash(tool: AnyTool) -> str:
     """Another one when what the tool takes or answers is another: who kept a copy can tell."""
     both = json.dumps({"input": tool.input_schema, "output": tool.output_schema}, sort_keys=True)
     return hashlib.sha256(both.encode()).hexdigest()[:12]
+
+
+def isolation_of(tool: AnyTool) -> str:
+    """Whether it runs what it is given in a sandbox, touches files of the project alone, or neither."""
+    if "isolation" in tool.output.model_fields or tool.toolset == "plugins":
+        return "sandbox"
+    return "project" if tool.toolset == "safe" else "none"
 
 
 def tokens_of(tool: AnyTool) -> str:

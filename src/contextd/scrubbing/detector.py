@@ -1,12 +1,13 @@
 """Finds secrets: keywords first, then just the patterns whose keyword is there, just around it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import ahocorasick
 import re2
 
+from contextd.scrubbing.findings import Finding, merged
 from contextd.scrubbing.placeholders import MASK, masked
 from contextd.scrubbing.rule import Rule
 
@@ -16,56 +17,50 @@ _RETRY_WITHIN: Final = 256
 _LEAST_REMNANT: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    start: int
-    end: int
-    rule: Rule
-
-    @property
-    def rank(self) -> tuple[int, bool]:
-        """The longer wins, then the more specific."""
-        return self.end - self.start, bool(self.rule.vendor)
-
-
 class Detector:
     """Immutable once built, and shared by threads."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = tuple(rules)
-        self._patterns = tuple(_compiled(rule) for rule in self._rules)
+        self._patterns = tuple(compiled(rule) for rule in self._rules)
+        self._anywhere = [index for index, rule in enumerate(self._rules) if rule.anywhere]
+        self._reaches = tuple(rule.window for rule in self._rules)
         self._gate = _gate(self._rules)
         self._automaton = _automaton(self._rules)
         self._longest = max((len(word) for rule in self._rules for word in rule.keywords), default=0)
 
     def suspects(self, text: str) -> bool:
         """One cheap pass: False means that there is nothing to find."""
-        return self._gate.search(_ascii(text)) is not None
+        view = ascii_view(text)
+        if self._gate.search(view) is not None:
+            return True
+        return any(self._patterns[index].search(_unescaped(view)) for index in self._anywhere)
 
     def find(self, text: str) -> list[Finding]:
         """Secrets in order, none overlapping another. Placeholders are not looked into."""
         covered = masked(text)
-        view = _unescaped(_ascii(covered))
+        view = _unescaped(ascii_view(covered))
         found = [
             finding
             for index, windows in self._windows(view).items()
             for start, end in windows
-            for finding in self._run(index, covered, view, start, end)
+            for finding in self._run(index, covered, view, start, min(end, len(view)))
         ]
         return merged(found)
 
-    def _windows(self, view: bytes) -> dict[int, list[tuple[int, int]]]:
+    def _windows(self, view: bytes) -> dict[int, list[list[int]]]:
         """For each rule whose keyword is there, the stretches to look at, joined where they touch."""
-        windows: dict[int, list[tuple[int, int]]] = {}
+        windows = {index: [[0, len(view)]] for index in self._anywhere}
         for at, indexes in self._keywords(view):
             for index in indexes:
-                reach = self._rules[index].window
-                start, end = max(0, at - reach), min(len(view), at + reach)
-                known = windows.setdefault(index, [])
-                if known and start <= known[-1][1]:
-                    start, before = known.pop()
-                    end = max(end, before)
-                known.append((start, end))
+                reach = self._reaches[index]
+                known = windows.get(index)
+                if known is None:
+                    windows[index] = [[max(0, at - reach), at + reach]]
+                elif at - reach > known[-1][1]:
+                    known.append([at - reach, at + reach])
+                elif at + reach > known[-1][1]:
+                    known[-1][1] = at + reach
         return windows
 
     def _keywords(self, view: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -73,8 +68,10 @@ class Detector:
         lowered = view.lower().decode("ascii")
         at = 0
         while match := self._gate.search(view, at):
-            at = match.start() + _STRIDE
-            yield from self._automaton.iter(lowered, match.start(), min(at + self._longest, len(view)))
+            start, at = match.start(), match.start() + _STRIDE
+            # A slice: given bounds, the automaton copies the whole text for every stride.
+            for end, indexes in self._automaton.iter(lowered[start : at + self._longest]):
+                yield start + end, indexes
 
     def _run(self, index: int, text: str, view: bytes, start: int, end: int) -> Iterator[Finding]:
         rule, pattern = self._rules[index], self._patterns[index]
@@ -82,17 +79,28 @@ class Detector:
             first, last = _secret_span(match, rule.group)
             whole = text[match.start() : match.end()]
             found = [
-                Finding(begin, stop, rule)
+                Finding(begin, stop, rule.name, bool(rule.vendor))
                 for begin, stop in _uncovered(text, first, last)
                 if rule.judge(whole, text[begin:stop])
             ]
             yield from found
             # What was refused may hold the beginning of a secret; what is long is not read twice.
             again = not found and last - first <= _RETRY_WITHIN
-            start = max(first if again else last, match.start() + 1)
+            start = max(first if again else _resumed(view, first, last, rule), match.start() + 1)
 
 
-def _ascii(text: str) -> bytes:
+def _resumed(view: bytes, first: int, last: int, rule: Rule) -> int:
+    """Behind a secret; within it, where the next one begins that nothing parts from it."""
+    if last - first > _RETRY_WITHIN:
+        return last
+    for word in rule.keywords:
+        at = view[first + 1 : last + len(word) - 1].lower().find(word.encode())
+        if at >= 0:
+            last = min(last, first + 1 + at)
+    return last
+
+
+def ascii_view(text: str) -> bytes:
     """One byte a character, so that a match's offsets are the text's; takes lone surrogates too."""
     return text.encode("ascii", "replace")
 
@@ -105,14 +113,20 @@ def _unescaped(view: bytes) -> bytes:
     return view
 
 
-def _compiled(rule: Rule) -> Any:
+def compiled(rule: Rule) -> Any:
+    """Raises ValueError."""
+    try:
+        return _compiled(rule.pattern)
+    except (re2.error, UnicodeEncodeError) as error:
+        raise ValueError(f"rule {rule.name}: the pattern is not RE2 in ASCII: {error}") from error
+
+
+@lru_cache(maxsize=1_024)
+def _compiled(pattern: str) -> Any:
     options = re2.Options()
     options.encoding = re2.Options.Encoding.LATIN1
     options.log_errors = False
-    try:
-        return re2.compile(rule.pattern.encode("ascii"), options)
-    except (re2.error, UnicodeEncodeError) as error:
-        raise ValueError(f"rule {rule.name}: the pattern is not RE2 in ASCII: {error}") from error
+    return re2.compile(pattern.encode("ascii"), options)
 
 
 def _gate(rules: Iterable[Rule]) -> Any:
@@ -149,16 +163,3 @@ def _uncovered(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if len(part) >= _LEAST_REMNANT:
             yield start, start + len(part)
         start += len(part) + 1
-
-
-def merged(found: Iterable[Finding]) -> list[Finding]:
-    """Overlapping findings become one over both, named after the better."""
-    kept: list[Finding] = []
-    for finding in sorted(found, key=lambda each: (each.start, -each.end)):
-        if kept and finding.start < kept[-1].end:
-            other = kept.pop()
-            best = max(other, finding, key=lambda each: each.rank)
-            kept.append(Finding(other.start, max(other.end, finding.end), best.rule))
-        elif finding.start < finding.end:
-            kept.append(finding)
-    return kept

@@ -27,6 +27,10 @@ class FieldScrubber:
         self._harmless: set[str] = set()
         """Keys that are clean and promise no secret: the same few are in every answer."""
 
+    def forget_keys(self) -> None:
+        """What was harmless may be a known secret by now."""
+        self._harmless.clear()
+
     def is_plain(self, value: Json) -> bool:
         """One walk, then one look at all strings together. False says nothing yet: see `scrubbed`."""
         strings: list[str] = []

@@ -41,11 +41,22 @@ _ABOUT: Final = frozenset(
     pattern placeholder policy position prefix probability prompt provider rate ratio redacted ref
     reference regex region remaining required reset rotation rule rules scheme scope scopes sec seconds
     server sha signature size source start state status store stream strength suffix time timeout title
+    contains endswith startswith
     total tree ttl type types uri url urls usage used user username validator version visible window
     """.split()
 )
 """What a name ends in when it talks about a secret and does not hold it: `token_url`, `password_length`."""
 
+_KEYS_OF_DATA: Final = frozenset(
+    """
+    cache column context dedupe dict entry event file foreign group hash host i index item kms lookup map
+    memo message metadata object partition path primary product property pub query react registry row s
+    search shard sort state table tag task test translation unique
+    """.split()
+)
+"""Whose key says where something is: `cacheKey`, `s3_key`."""
+
+_DIGEST: Final = re.compile(r"(?i)[0-9a-f]+\Z")
 _MAX_NAME_LENGTH: Final = 256
 _LEADING_NAME: Final = re.compile(r"[\w.-]+")
 _SCHEME: Final = re.compile(r"(?i)\s*(?:bearer|basic|token|apikey|api-key|digest|negotiate)\s+")
@@ -83,6 +94,16 @@ def is_an_assigned_secret(match: str, secret: str) -> bool:
     # `f(password=pass2)` passes a variable on: inside brackets only what looks random is a value.
     inside_brackets = match[-1] in ",)]}"
     return looks_random(secret) if inside_brackets else fits(family, secret)
+
+
+def is_a_random_key(match: str, secret: str) -> bool:
+    """The judge of `<anything>key = "value"`, which is as often a key of data: only what no word, no path
+    and no digest could be."""
+    name = _LEADING_NAME.search(match)
+    words = split_words(name[0]) if name else []
+    if words[-1:] != ["key"] or not _HARMLESS.isdisjoint(words) or not _KEYS_OF_DATA.isdisjoint(words):
+        return False
+    return len(secret) >= 20 and not _DIGEST.match(secret) and secret.isalnum() and looks_random(secret)
 
 
 def is_a_random_argument(match: str, secret: str) -> bool:

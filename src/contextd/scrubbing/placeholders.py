@@ -1,11 +1,10 @@
 """`[REDACTED:<rule>:<6 hex>]`: what stands where a secret stood."""
 
 import hmac
-import re
 from typing import Final
 
-_MARK: Final = "[REDACTED:"
-_PLACEHOLDER: Final = re.compile(r"\[REDACTED:[a-z0-9][a-z0-9_-]{0,63}:[0-9a-f]{6}\]")
+from contextd.domain.placeholders import MARK, PLACEHOLDER
+
 MASK: Final = "\x01"
 """Stands in for each character of a placeholder while patterns run: no keyword, no word, no space."""
 
@@ -13,15 +12,15 @@ MASK: Final = "\x01"
 def placeholder(rule: str, secret: str, key: bytes) -> str:
     """The same secret has the same six digits under one key, so a reader can tell two secrets apart."""
     digest = hmac.digest(key, secret.encode("utf-8", "surrogatepass"), "sha256")
-    return f"{_MARK}{rule}:{digest.hex()[:6]}]"
+    return f"{MARK}{rule}:{digest.hex()[:6]}]"
 
 
 def masked(text: str) -> str:
     """The text with its placeholders covered, each character in its place."""
-    if _MARK not in text:
+    if MARK not in text:
         return text
-    return _PLACEHOLDER.sub(lambda match: MASK * len(match[0]), text)
+    return PLACEHOLDER.sub(lambda match: MASK * len(match[0]), text)
 
 
 def without_placeholders(text: str) -> str:
-    return _PLACEHOLDER.sub("", text) if _MARK in text else text
+    return PLACEHOLDER.sub("", text) if MARK in text else text

@@ -34,11 +34,13 @@ class Rule:
     window: int = 1_500
     """How many characters either side of a keyword the pattern sees."""
     judge: Judge = is_not_a_placeholder
+    anywhere: bool = False
+    """Runs on every text, whatever is in it, and needs no keywords. Slow: for rules that came without."""
 
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
             raise ValueError(f"rule name {self.name!r}: use lower-case letters, digits, '-' and '_'")
-        if not self.keywords or not all(_is_keyword(word) for word in self.keywords):
+        if not (self.keywords or self.anywhere) or not all(_is_keyword(word) for word in self.keywords):
             raise ValueError(f"rule {self.name}: keywords are non-empty, ASCII and lower-case")
 
 

@@ -7,6 +7,7 @@ from contextd.scrubbing.rules_ai import AI_RULES
 from contextd.scrubbing.rules_cloud import CLOUD_RULES
 from contextd.scrubbing.rules_code import CODE_RULES
 from contextd.scrubbing.rules_delivery import DELIVERY_RULES
+from contextd.scrubbing.rules_files import FILE_RULES
 from contextd.scrubbing.rules_generic import GENERIC_RULES
 from contextd.scrubbing.rules_keys import KEY_RULES
 from contextd.scrubbing.rules_operations import OPERATIONS_RULES
@@ -22,5 +23,6 @@ RULES: Final[tuple[Rule, ...]] = (
     *OPERATIONS_RULES,
     *PRODUCT_RULES,
     *KEY_RULES,
+    *FILE_RULES,
     *GENERIC_RULES,
 )

@@ -143,7 +143,7 @@ CODE_RULES: Final = (
         name="sourcegraph-token",
         vendor="Sourcegraph",
         keywords=("sgp_",),
-        pattern=r"sgp_(?:[a-f0-9]{16}_|local_)?[a-f0-9]{40,}",
+        pattern=r"sgp_(?:[A-Fa-f0-9]{16}_|local_)?[A-Fa-f0-9]{40,}",
         hits=(f"sgp_{hexes(16)}_{hexes(40)}", "sgp_" + hexes(40)),
         misses=("sgp_" + hexes(10),),
     ),

@@ -3,7 +3,7 @@
 from typing import Final
 
 from contextd.scrubbing.rule import Rule
-from contextd.scrubbing.samples import hexes, letters, mixed
+from contextd.scrubbing.samples import hexes, letters, mixed, upper
 
 DELIVERY_RULES: Final = (
     Rule(
@@ -142,5 +142,28 @@ DELIVERY_RULES: Final = (
         pattern=r"\bico-[A-Za-z0-9]{32}\b",
         hits=("ico-" + mixed(32),),
         misses=("ico-arrow-right", "ico-" + mixed(12)),
+    ),
+    Rule(
+        name="onepassword-secret-key",
+        vendor="1Password",
+        keywords=("a3-",),
+        pattern=r"\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}\b",
+        hits=(
+            f"A3-{upper(6)}-{upper(6)}-{upper(5)}-{upper(5)}-{upper(5)}-{upper(5)}",
+            f"A3-{upper(6)}-{upper(11)}-{upper(5)}-{upper(5)}-{upper(5)}",
+        ),
+        misses=("A3-" + upper(6), "a3-size"),
+    ),
+    Rule(
+        name="sidekiq-license",
+        vendor="Sidekiq",
+        keywords=("contribsys",),
+        pattern=r"(?i)(?:bundle_(?:enterprise|gems)__contribsys__com\w*[\"']?\s*[:.?|]*[=:>]+\s*[\"'`]?"
+        r"|://)([a-f0-9]{8}:[a-f0-9]{8})\b",
+        hits=(
+            f"BUNDLE_ENTERPRISE__CONTRIBSYS__COM={hexes(8)}:{hexes(8)}",
+            f"https://{hexes(8)}:{hexes(8)}@gems.contribsys.com/",
+        ),
+        misses=("BUNDLE_ENTERPRISE__CONTRIBSYS__COM=user:key",),
     ),
 )

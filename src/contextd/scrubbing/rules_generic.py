@@ -2,9 +2,14 @@
 
 from typing import Final
 
-from contextd.scrubbing.names import KEY_OWNERS, is_a_random_argument, is_an_assigned_secret
+from contextd.scrubbing.names import (
+    KEY_OWNERS,
+    is_a_random_argument,
+    is_a_random_key,
+    is_an_assigned_secret,
+)
 from contextd.scrubbing.rule import Rule
-from contextd.scrubbing.samples import hexes, mixed, uuid
+from contextd.scrubbing.samples import hexes, lower, mixed, uuid
 from contextd.scrubbing.values import (
     is_a_credential,
     is_a_password_in_its_place,
@@ -23,7 +28,8 @@ _NAME: Final = rf"[\w.-]*{_CORE}[\w.-]*"
 _QUOTE: Final = r"\\{0,3}[\"'`]"
 _TYPE: Final = r"(?:[ \t]*:)?[ \t]*(?:&?(?:'static )?str(?:ing)?|optional\[str\]|secretstr)(?: \| \w+)?"
 _SIGN: Final = (
-    rf"(?:{_QUOTE})?\]?(?:(?:{_TYPE})?[ \t]*(?::=|=>|\|\|=|[:=])[ \t]*|(?: \w+=\"[^\"<>\n]*\")*>"
+    rf"(?:{_QUOTE})?\]?(?:(?:{_TYPE})?[ \t]*(?::{{1,3}}=|=>|\|\|=|[?.+]=|[:=])[ \t]*"
+    r"|(?: \w+=\"[^\"<>\n]*\")*>\s*"
     rf"|,?\s+(?:{_QUOTE})?value(?:{_QUOTE})?\s*[:=]\s*)"
 )
 _BARE: Final = r"[^\s\"'`\\,;&<>(){}\[\]|]{6,}"
@@ -55,7 +61,8 @@ GENERIC_RULES: Final = (
         name="basic-credentials",
         vendor="HTTP",
         keywords=("basic ",),
-        pattern=r"(?i)\bbasic[ \t]+([A-Za-z0-9+/]{8,}={0,2})",
+        pattern=r"(?i)(?:\bauthorization[\"']?[ \t]*[:=,][ \t]*[\"']?)?\bbasic[ \t]+"
+        r"([A-Za-z0-9+/]{8,}={0,2})",
         hits=(
             "Authorization: Basic " + "YWxhZGRpbjpvcGVu" + "c2VzYW1l",
             "auth: basic dXNlcjpo" + "dW50ZXIy",
@@ -116,18 +123,6 @@ GENERIC_RULES: Final = (
         judge=is_a_password_in_its_place,
     ),
     Rule(
-        name="netrc-password",
-        vendor="netrc",
-        keywords=("login ",),
-        pattern=r"(?:^|\s)login\s+\S+\s+password\s+(\S{4,})",
-        hits=(
-            "machine ftp.corp.dev login me password blue" + "bird7",
-            "login me\n  password blue" + "bird7",
-        ),
-        misses=("machine x login me password ${PASSWORD_HERE}", "the login form and password fields"),
-        judge=is_a_password_in_its_place,
-    ),
-    Rule(
         name="sql-password",
         vendor="SQL",
         keywords=("with password", "encrypted password", "identified "),
@@ -148,8 +143,13 @@ GENERIC_RULES: Final = (
         name="curl-user",
         vendor="",
         keywords=("curl ",),
-        pattern=r"\bcurl [^\n]*?(?:-u|--user)[ =]?[\"']?[^\s:\"']+:([^\s\"']{3,})",
-        hits=("curl -s -u admin:s3cr3t" + "W0rd https://jenkins.corp.dev/",),
+        pattern=r"\bcurl (?:[^\n]|\\\r?\n)*?(?:-u|--user)[ =]*[\"']?[^\s:\"']*:"
+        r"(?:([^\s\"']{3,})|([^\"'\n]{3,})[\"'])",
+        hits=(
+            "curl -s -u admin:s3cr3t" + "W0rd https://jenkins.corp.dev/",
+            "curl -X POST https://corp.dev \\\n  -u admin:s3cr3t" + "W0rd",
+            "curl -u ':s3cr3t" + "W0rd' https://corp.dev",
+        ),
         misses=(
             "curl -u user:password https://x.dev",
             "curl -u $USER:$PASS https://x.dev",
@@ -199,6 +199,9 @@ GENERIC_RULES: Final = (
             f'user["secret"] = "{mixed(20)}"',
             f"x-api-key: {mixed(32)}",
             f"client-key-data: {mixed(3000)}==\n",
+            f"ACME_TOKEN ?= {mixed(24)}\n",
+            f'$acmeToken .= "{mixed(24)}"',
+            f"<acmeToken>\n    {mixed(24)}\n</acmeToken>",
             "hmac_key = '" + "kqzmxvrtbwlsnpyd" + "hcjfgaue7kq3zmxv'",
         ),
         misses=(
@@ -230,10 +233,32 @@ GENERIC_RULES: Final = (
             'next_page_token = "' + mixed(24) + '"',
             "if token == 'identifier2':",
             "password must have 8characters",
+            "auth: _t.AuthType2",
+            "private_key: ed25519.Ed25519PrivateKey,",
+            "UsageClientAuth: x509.ExtKeyUsageClientAuth,",
+            "#include <auth.h>\n#include <pass.h>\n#include <gnu.h>",
+            "SIOCSLIFTOKEN = -0x7f879679",
+            'filter(password__startswith="sha1$$")',
             "Authorization: AWS4-HMAC-SHA256 Credential=me",
         ),
         window=4_096,
         judge=is_an_assigned_secret,
+    ),
+    Rule(
+        name="assigned-key",
+        vendor="",
+        keywords=tuple(
+            f"key{after}" for after in ('":', "':", '="', "='", ' = "', " = '", ': "', ": '", '\\":')
+        ),
+        pattern=rf"(?i)[\w.-]*key(?:{_QUOTE})?\]?[ \t]*(?::{{1,3}}=|=>|[?.+]=|[:=])[ \t]*{_QUOTED}",
+        hits=(f'"acmeKey": "{mixed(24)}",', f"ACME_KEY = '{lower(32)}'"),
+        misses=(
+            '"acmeKey": "the-key-of-acme-2",',
+            f'"cacheKey": "{mixed(24)}",',
+            f'"acmeKey": "{hexes(40)}",',
+            f'"publicKey": "{mixed(44)}",',
+        ),
+        judge=is_a_random_key,
     ),
     Rule(
         name="argument-secret",

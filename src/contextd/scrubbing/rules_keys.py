@@ -1,10 +1,11 @@
 """Keys and tokens of public standards: PEM, PGP, age, JWT."""
 
+import base64
 from typing import Final
 
 from contextd.scrubbing.rule import Rule
 from contextd.scrubbing.samples import mixed, upper
-from contextd.scrubbing.values import is_anything
+from contextd.scrubbing.values import is_an_encoded_jwt, is_anything
 
 _BASE64: Final = r"[A-Za-z0-9+/=]"
 _LINE_NUMBER: Final = r"[0-9]{1,6}[ \t]*[\s:|?-]"
@@ -99,14 +100,24 @@ KEY_RULES: Final = (
     Rule(
         name="jwt",
         vendor="RFC 7519",
-        keywords=("eyj",),
-        pattern=r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}",
+        keywords=(".ey",),
+        pattern=r"\bey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_/\\-]{10,}\.[A-Za-z0-9_/\\-]{10,}={0,2}",
         hits=(
             f"eyJhbGciOiJIUzI1NiJ9.eyJ{mixed(60)}.{mixed(43)}",
             f"Authorization: Bearer eyJ{mixed(120)}.eyJ{mixed(3000)}.{mixed(342)}",
         ),
         misses=("eyJhbGciOiJIUzI1NiJ9", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0"),
         window=16_384,
+    ),
+    Rule(
+        name="jwt-base64",
+        vendor="RFC 7519",
+        keywords=("zxlk",),
+        pattern=r"\bZXlK[A-Za-z0-9+/]{60,}={0,2}",
+        hits=(base64.b64encode(f"eyJ{mixed(40)}.eyJ{mixed(40)}.{mixed(43)}".encode()).decode(),),
+        misses=("ZXlK" + mixed(80), base64.b64encode(b"eyJhbGciOiJIUzI1NiJ9").decode()),
+        window=16_384,
+        judge=is_an_encoded_jwt,
     ),
     Rule(
         name="jwe",

@@ -86,7 +86,7 @@ OPERATIONS_RULES: Final = (
         name="sendgrid-key",
         vendor="SendGrid",
         keywords=("sg.",),
-        pattern=r"\bSG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,}",
+        pattern=r"\bSG\.[A-Za-z0-9_=.-]{60,}",
         hits=(f"SG.{mixed(22)}.{mixed(43)}",),
         misses=("msg.payload.items", "SG.xxx.yyy"),
     ),

@@ -3,7 +3,7 @@
 from typing import Final
 
 from contextd.scrubbing.rule import Rule
-from contextd.scrubbing.samples import hexes, letters, mixed, upper, uuid
+from contextd.scrubbing.samples import digits, hexes, letters, mixed, upper, uuid
 
 PRODUCT_RULES: Final = (
     Rule(
@@ -173,5 +173,45 @@ PRODUCT_RULES: Final = (
         pattern=r"\bp8e-[A-Za-z0-9_-]{32}\b",
         hits=("p8e-" + mixed(32),),
         misses=("p8e-" + upper(4),),
+    ),
+    Rule(
+        name="facebook-app-token",
+        vendor="Meta",
+        keywords=("facebook", "fb_"),
+        pattern=r"\b[0-9]{15,16}\|[A-Za-z0-9_-]{27}\b",
+        hits=(f"facebook {digits(16)}|{mixed(27)}",),
+        misses=(f"facebook {digits(16)}|{mixed(8)}", "facebook a|b"),
+    ),
+    Rule(
+        name="duffel-token",
+        vendor="Duffel",
+        keywords=("duffel_",),
+        pattern=r"duffel_(?:test|live)_[A-Za-z0-9_=-]{40,}",
+        hits=("duffel_live_" + mixed(43), "duffel_test_" + mixed(43)),
+        misses=("duffel_live_" + mixed(8),),
+    ),
+    Rule(
+        name="flutterwave-key",
+        vendor="Flutterwave",
+        keywords=("flwseck", "flwpubk"),
+        pattern=r"FLW(?:SEC|PUB)K(?:_TEST)?-?[A-Fa-f0-9]{12,}(?:-X)?",
+        hits=(f"FLWSECK_TEST-{hexes(32)}-X", f"FLWSECK-{hexes(32)}-X", "FLWSECK_TEST" + hexes(12)),
+        misses=("FLWSECK_TEST-...", "FLWSECK-" + hexes(4)),
+    ),
+    Rule(
+        name="lob-key",
+        vendor="Lob",
+        keywords=("lob_", "lobtoken", "lobapi", "lobkey", "lob.com", "_pub_"),
+        pattern=r"\b(?:live|test)_(?:pub_[a-f0-9]{31}|[a-f0-9]{35})\b",
+        hits=("lob_live live_" + hexes(35), "test_pub_" + hexes(31)),
+        misses=("lob_test test_" + hexes(8), "blob_live live_reload"),
+    ),
+    Rule(
+        name="intra-42-secret",
+        vendor="42",
+        keywords=("s-s4t2",),
+        pattern=r"s-s4t2(?:ud|af)-[a-f0-9]{64}\b",
+        hits=("s-s4t2ud-" + hexes(64),),
+        misses=("s-s4t2ud-" + hexes(6),),
     ),
 )

@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Final
@@ -10,11 +10,12 @@ from typing import Final
 from contextd.domain.errors import Internal
 from contextd.domain.ports import Scrubbed
 from contextd.domain.records import Json
-from contextd.scrubbing.detector import Detector, Finding, merged
 from contextd.scrubbing.fields import FIELD_RULE, FieldScrubber
-from contextd.scrubbing.hiding import hides, plain, revealed
-from contextd.scrubbing.placeholders import placeholder
+from contextd.scrubbing.finder import KNOWN_RULE, Finder
+from contextd.scrubbing.findings import Finding, parted
+from contextd.scrubbing.redaction import Account, redacted
 from contextd.scrubbing.rules import RULES, Rule
+from contextd.scrubbing.streaming import ByteStream, TextStream
 
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 _MAX_ROUNDS: Final = 16
@@ -27,90 +28,121 @@ class SecretScrubber:
     no text is returned.
     """
 
-    def __init__(self, rules: Sequence[Rule] = RULES, key: Callable[[], bytes] | None = None) -> None:
+    def __init__(
+        self,
+        rules: Sequence[Rule] = RULES,
+        key: Callable[[], bytes] | None = None,
+        *,
+        remembers: bool = False,
+    ) -> None:
         """`key` makes the digits of placeholders comparable, and is asked for when the first secret is met;
-        by default they are of this object alone."""
+        by default they are of this object alone. One that `remembers` looks for what it once found in
+        every form from then on."""
         _refuse_duplicates(rules)
         self._key = cache(key or (lambda: os.urandom(32)))
-        self._detector = Detector(rules)
-        self._fields = FieldScrubber(self._scrubbed, self._suspects, self._key)
+        self._remembers = remembers
+        self._finder = Finder(rules)
+        self._fields = FieldScrubber(self._field_text, self._finder.suspects, self._key)
+        self._changes = 0
 
     def scrub(self, text: str, *, keep_lines: bool = False) -> Scrubbed:
-        try:
-            if not self._suspects(text):
+        with _failing_closed:
+            if not self._finder.suspects(text):
                 return Scrubbed(text, _NOTHING)
-            findings: Counter[str] = Counter()
-            return Scrubbed(self._scrubbed(text, findings, keep_lines), findings)
-        except Exception as error:  # noqa: BLE001 - a plugin's rule may raise anything
-            raise _failure(error) from None
+            account = Account(keep_lines)
+            clean = self._rounds(text, account, [0, len(text)])
+            return Scrubbed(clean, account.findings, account.certain())
 
     def scrub_json(self, value: Json) -> tuple[Json, Mapping[str, int]]:
-        try:
+        with _failing_closed:
+            self._renew_keys()
             if self._fields.is_plain(value):
                 return value, _NOTHING
             findings: Counter[str] = Counter()
-            return self._fields.scrubbed(value, findings), findings
-        except Exception as error:  # noqa: BLE001 - a plugin's rule may raise anything
-            raise _failure(error) from None
+            return self._fields_at_rest(value, findings), findings
 
-    def _suspects(self, text: str) -> bool:
-        return self._detector.suspects(text) or hides(text)
+    def stream(self, *, keep_lines: bool = False) -> TextStream:
+        """For text that comes in pieces; what it returns, joined, is what `scrub` returns of the whole."""
+        return TextStream(self, keep_lines)
 
-    def _scrubbed(self, text: str, findings: Counter[str], keep_lines: bool = False) -> str:
+    def byte_stream(self, *, keep_lines: bool = False) -> ByteStream:
+        """The same for UTF-8 that comes in pieces; what is not UTF-8 becomes U+FFFD."""
+        return ByteStream(self.stream(keep_lines=keep_lines))
+
+    def learn(self, text: str, kind: str = KNOWN_RULE) -> int:
+        """Look for the secrets of this file (`.env`, credentials of a tool) in every form from now on.
+
+        `kind` names those that no rule names. How many are new.
+        """
+        with _failing_closed:
+            return self._finder.learn(text, kind)
+
+    def learn_environment(self, environment: Mapping[str, str]) -> int:
+        """The same for variables whose name promises a secret. They are never forgotten."""
+        with _failing_closed:
+            return self._finder.learn_environment(environment)
+
+    def look(self, text: str) -> list[Finding]:
+        """Where one look finds secrets, in order and none over another."""
+        with _failing_closed:
+            return self._finder.look(text) if self._finder.suspects(text) else []
+
+    def scrub_between(self, text: str, start: int, end: int, account: Account) -> str:
+        """What becomes of `text[start:end]`, looked at with what stands before and behind it."""
+        with _failing_closed:
+            if not self._finder.suspects(text):
+                return text[start:end]
+            return self._rounds(text, account, [start, end])
+
+    def _rounds(self, text: str, account: Account, marks: list[int]) -> str:
         """Redacts until a look finds nothing more: a placeholder may uncover what stood beside a secret."""
         for _ in range(_MAX_ROUNDS):
-            seen, found = self._look(text)
+            found = self._finder.look(text)
             if not found:
-                return text
-            findings.update(finding.rule.name for finding in found)
-            text = self._redacted(seen, found, keep_lines)
+                return text[marks[0] : marks[1]]
+            if self._remembers:
+                self._finder.remember(text, found)
+            text, marks = redacted(text, parted(found, marks), self._key, account, marks)
         raise RuntimeError("redaction does not come to rest")
 
-    def _look(self, text: str) -> tuple[str, list[Finding]]:
-        """The findings and the text they are of: the text itself, unless a cleaned one shows more."""
-        found = self._detector.find(text)
-        for cleaned in revealed(text):
-            more = self._detector.find(cleaned)
-            if _secrets(cleaned, more) - _secrets(text, found):
-                return cleaned, merged([*more, *_carried_over(text, found, cleaned, more)])
-        return text, found
+    def _field_text(self, text: str, findings: Counter[str]) -> str:
+        return self._rounds(text, Account(findings=findings), [0, len(text)])
 
-    def _redacted(self, text: str, found: Iterable[Finding], keep_lines: bool) -> str:
-        parts: list[str] = []
-        at = 0
-        for finding in found:
-            secret = text[finding.start : finding.end]
-            parts += text[at : finding.start], placeholder(finding.rule.name, secret, self._key())
-            if keep_lines:
-                parts.append("\n" * secret.count("\n"))
-            at = finding.end
-        return "".join([*parts, text[at:]])
+    def _fields_at_rest(self, value: Json, findings: Counter[str]) -> Json:
+        """Scrubbed again when a later string made a secret known that an earlier one may hold."""
+        for _ in range(_MAX_ROUNDS):
+            value = self._fields.scrubbed(value, findings)
+            if not self._renew_keys():
+                return value
+        raise RuntimeError("redaction does not come to rest")
 
-
-def _secrets(text: str, found: Iterable[Finding]) -> Counter[str]:
-    return Counter(text[finding.start : finding.end] for finding in found)
-
-
-def _carried_over(
-    text: str, found: Iterable[Finding], cleaned: str, more: Iterable[Finding]
-) -> Iterator[Finding]:
-    """What only the text itself showed, as where cleaning joins a secret to its neighbour."""
-    rules = {plain(text[finding.start : finding.end]): finding.rule for finding in found}
-    for secret in rules.keys() - _secrets(cleaned, more).keys():
-        at = cleaned.find(secret)
-        while at >= 0:
-            yield Finding(at, at + len(secret), rules[secret])
-            at = cleaned.find(secret, at + len(secret))
+    def _renew_keys(self) -> bool:
+        """Keys that were harmless may be known secrets by now."""
+        changes = self._finder.changes
+        if changes == self._changes:
+            return False
+        self._changes = changes
+        self._fields.forget_keys()
+        return True
 
 
 def _refuse_duplicates(rules: Sequence[Rule]) -> None:
-    names = Counter([FIELD_RULE, *(rule.name for rule in rules)])
+    names = Counter([FIELD_RULE, KNOWN_RULE, *(rule.name for rule in rules)])
     if taken := sorted(name for name, count in names.items() if count > 1):
         raise ValueError(f"rule names are taken: {', '.join(taken)}")
 
 
-def _failure(error: Exception) -> Internal:
+class _FailingClosed:
     """Says what kind of thing failed and no more: an exception's own text may quote a secret."""
-    fault = Internal()
-    fault.add_note(f"the scrubber failed with {type(error).__name__}")
-    return fault
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
+        if kind is not None and issubclass(kind, Exception):
+            fault = Internal()
+            fault.add_note(f"the scrubber failed with {kind.__name__}")
+            raise fault from None
+
+
+_failing_closed: Final = _FailingClosed()

@@ -17,7 +17,8 @@ Handle: TypeAlias = "Callable[[Sequence[Part]], str]"
 """The ref under which parts are to be held."""
 
 _NAMES: Final = frozenset(
-    "title name summary path file symbol query project_path error_type category package signature".split()
+    "title name summary path file symbol query project_path error_type error_pattern category package"
+    " signature".split()
 )
 """Fields by which an item is known."""
 _HANDLE: Final = re.compile("(.*_)?(id|ref|at|sha256|version)")
@@ -25,6 +26,12 @@ _OF_ITS_OWN_KIND: Final = ("enum", "const", "format", "pattern", "minLength")
 """A handle, a time or a choice is of no use unless it is whole."""
 _SHORT: Final = 6
 """Characters of a text that is not worth a look."""
+_AROUND: Final = re.compile("context_(before|after)")
+_AROUND_COUNTS: Final = 0.1
+EMPTIED: Final = "[…]"
+"""What stands for a text that was left out whole. An empty one would look like a value."""
+MARKED: Final = re.compile(r"^\[… lines? \d+(-\d+)? left out.*…\]$", re.MULTILINE)
+"""A mark, as it stands in a text that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,8 @@ class Text:
 
     place: Place
     tokens: int
+    weight: float
+    """How long it may be, beside a text of the first item."""
     named: bool
     """Whether an item is known by it."""
     item: bool
@@ -93,7 +102,9 @@ class Outline:
             if open or not _is_whole(place, schema):
                 tokens = self._count(as_json(value)) if len(value) > _SHORT else 0
                 named = not open and place[-1] in _NAMES
-                self.texts[place] = Text(place, tokens, named, item=place[:-1] in self.groups)
+                self.texts[place] = Text(
+                    place, tokens, _weight(place), named, item=place[:-1] in self.groups
+                )
         elif isinstance(value, list):
             self.groups[place] = Group(place, {at: at for at in range(len(value))}, len(value))
             for at, item in enumerate(value):
@@ -118,6 +129,9 @@ class Outline:
     def standing(self, least: int) -> Iterator[Group]:
         """The lists that have more items than this, and are not within an item that was dropped."""
         return (group for group in self.groups.values() if group.keep > least and self._stays(group.place))
+
+    def standing_texts(self, *, named: bool) -> list[Text]:
+        return [text for text in self.texts.values() if text.named is named and self._stays(text.place)]
 
     def _stays(self, place: Place) -> bool:
         for depth in range(len(place)):
@@ -192,7 +206,7 @@ class Outline:
             return value
         if text.room == 0:
             parts.append(Part(_written(place), value))
-            return ""
+            return EMPTIED
         lines = self._split(place, value)
         left_out = self._gaps(text, lines, text.room)
         if not left_out:
@@ -222,6 +236,10 @@ class Outline:
         return Prices(named, bare)
 
     @cached_property
+    def emptied_price(self) -> int:
+        return self._count(as_json(EMPTIED))
+
+    @cached_property
     def _any_ref(self) -> str:
         """As long as all of them."""
         return f"{self._handle([Part('', '')])}."
@@ -237,6 +255,13 @@ def mark(gap: Gap, ref: str) -> str:
 def _is_whole(place: Place, schema: Mapping[str, Any]) -> bool:
     name = next((key for key in reversed(place) if isinstance(key, str)), "")
     return bool(_HANDLE.fullmatch(name)) or any(word in schema for word in _OF_ITS_OWN_KIND)
+
+
+def _weight(place: Place) -> float:
+    """Items are ranked, the best first; what stands around a hit matters less than the hit."""
+    rank = next((key for key in place if isinstance(key, int)), 0)
+    around = isinstance(place[-1], str) and _AROUND.fullmatch(place[-1])
+    return 2 / (2 + rank) * (_AROUND_COUNTS if around else 1)
 
 
 def _written(place: Place) -> str:

@@ -15,6 +15,8 @@ from contextd.services.fitting import fitted
 from contextd.services.folding import Folding
 from contextd.services.references import References
 
+_TRIES: Final = 3
+"""The warning tells what is used, itself included."""
 _LONG: Final = 60_000
 """Characters from which the work is done in a thread, so that other calls get their turn."""
 
@@ -94,8 +96,12 @@ class Answering:
         """With a warning where one is due, which is a part of what is paid."""
         budget = min(draft.budget, account.room)
         done = await self._fitted(draft, caller, budget)
-        warning = account.tree.warning(account.branch, done.answer.tokens_used)
-        return await self._fitted(draft, caller, budget, warning) if warning else done
+        for _ in range(_TRIES):
+            warning = account.tree.warning(account.branch, done.answer.tokens_used)
+            if warning == done.answer.warning:
+                break
+            done = await self._fitted(draft, caller, budget, warning)
+        return done
 
     async def _fitted(self, draft: Draft, caller: Caller, budget: int, warning: str = "") -> Fitted:
         whole = weighed(draft.data, self._tokens.count, warning=warning)

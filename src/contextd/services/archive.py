@@ -196,7 +196,9 @@ class Archive:
         if not found:
             return record
         for rule, count in found.items():
-            self._telemetry.count("contextd_secrets_redacted_total", count, rule=rule)
+            self._telemetry.count(
+                "contextd_secrets_redacted_total", count, **{"rule": rule, "pass": "server"}
+            )
         clean = cast(dict[str, Json], whole)
         return replace(
             record,

@@ -1,4 +1,4 @@
-"""What a checkpoint knows, as short facts: decisions, commands, files, next steps, errors that were solved.
+"""What a checkpoint knows, as short facts: decisions, commands, next steps, errors, files.
 
 No language model is asked. A fact is weightier the oftener and the later it is mentioned.
 """
@@ -6,18 +6,19 @@ No language model is asked. A fact is weightier the oftener and the later it is 
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import Final, Literal
 
 from contextd.domain.records import Json
 from contextd.services.named_commands import commands, commands_of_value
 from contextd.services.named_files import files
-from contextd.services.noted_blocks import PROMPT, Block, blocks
+from contextd.services.noted_blocks import PROMPT, Block, blocks, has_turns
+from contextd.services.shown_errors import shown_errors
 from contextd.services.statements import statements
 
 Kind = Literal["decision", "command", "file", "next_step", "error"]
-KINDS: Final[tuple[Kind, ...]] = ("decision", "command", "next_step", "file", "error")
+KINDS: Final[tuple[Kind, ...]] = ("decision", "command", "next_step", "error", "file")
 Source = Literal["description", "content", "context", "state"]
 
 MAX_TEXT: Final = 200
@@ -31,6 +32,12 @@ _EARLY: Final[Mapping[Kind, float]] = {
     "error": 0.4,
 }
 """Worth of what was last said at the beginning; 1 at the end: a decision holds, a step is done."""
+_FEW_FILES: Final = 40
+_LISTED: Final = 0.3
+"""Worth of a file that one place alone names, where there are more such files: it is a log or a listing."""
+_PRINTED: Final = 1.0
+_PRINTED_ON_THE_WAY: Final = 0.5
+"""An error in a transcript: those of its first half are not worth asking for."""
 _SHORT_VALUE: Final = 300
 _DECISION_KEY: Final = re.compile(r"decision|decided|rationale|constraint|adr\b", re.IGNORECASE)
 _STEP_KEY: Final = re.compile(
@@ -86,6 +93,8 @@ def facts(
         known.add(mention)
     for mention in _of_text(content, "content", root):
         known.add(mention)
+    for mention in _of_output(content):
+        known.add(mention)
     return known.facts()
 
 
@@ -106,7 +115,24 @@ class _Known:
         for mentions in self._mentions.values():
             fact = _fact(mentions)
             made[fact.kind].append(fact)
+        made["file"] = self._without_listings(made["file"])
         return tuple(fact for kind in KINDS for fact in nlargest(_MOST, made[kind], key=_by_weight))
+
+    def _without_listings(self, files: list[Fact]) -> list[Fact]:
+        """With files that only one place names worth little, if they are many."""
+        listed = {fact.text for fact in files if self._is_listed(self._mentions["file", fact.text])}
+        if len(listed) <= _FEW_FILES:
+            return files
+        return [
+            replace(fact, weight=fact.weight * _LISTED) if fact.text in listed else fact for fact in files
+        ]
+
+    def _is_listed(self, mentions: Sequence[_Mention]) -> bool:
+        first = mentions[0]
+        return first.source == "content" and all(
+            each.strength <= 1 and (each.source, each.line) == (first.source, first.line)
+            for each in mentions
+        )
 
     def _join_bare_names(self) -> None:
         """`auth.py` is `src/auth.py` where only one path ends so."""
@@ -145,6 +171,16 @@ def _of_text(text: str, source: Source, root: str) -> Iterator[_Mention]:
     for block in blocks(text):
         late = block.line / lines if source == "content" else 1.0
         yield from _of_block(block, source, late, root)
+
+
+def _of_output(content: str) -> Iterator[_Mention]:
+    """The errors that a tool printed. Of a log all count alike, of a transcript the later ones."""
+    is_transcript = has_turns(content)
+    strength = _PRINTED_ON_THE_WAY if is_transcript else _PRINTED
+    lines = content.count("\n") + 1
+    for error in shown_errors(content, newest=is_transcript):
+        late = error.line / lines if is_transcript else 1.0
+        yield _Mention("error", error.text, error.text, strength, "content", error.line, late)
 
 
 def _of_block(block: Block, source: Source, late: float, root: str) -> Iterator[_Mention]:

@@ -16,10 +16,13 @@ from contextd.services.checkpoint_facts import KINDS, Fact, Kind
 from contextd.services.noted_blocks import blocks
 
 MOST_QUESTIONS: Final = 60
+_MOST_FILES: Final = 25
 _LEAST_WEIGHT: Final = 0.35
 """A fact that is lighter was said once, long ago, or only looked at something: nobody asks for it."""
 _ENOUGH: Final = 0.8
 """Of a statement's telling words, in one paragraph: the resume may say it in other small words."""
+_MOST_WORDS: Final = 2_000
+"""Of a paragraph: more than level context could hold."""
 _SHORT: Final = 100
 _BLANK: Final = "____"
 _LEAST_WORDS: Final = 3
@@ -61,10 +64,16 @@ def asked(facts: Sequence[Fact], most: int = MOST_QUESTIONS) -> list[Fact]:
     The kinds take turns, so that none crowds out another.
     """
     by_kind = [
-        [fact for fact in facts if fact.kind == kind and fact.weight >= _LEAST_WEIGHT] for kind in KINDS
+        [fact for fact in facts if fact.kind == kind and fact.weight >= _LEAST_WEIGHT][: _most(kind)]
+        for kind in KINDS
     ]
     turns = chain.from_iterable(zip_longest(*by_kind))
     return [fact for fact in turns if fact is not None][:most]
+
+
+def _most(kind: Kind) -> int:
+    """Beyond some, files are a list of the project."""
+    return _MOST_FILES if kind == "file" else MOST_QUESTIONS
 
 
 def question(fact: Fact) -> Question:
@@ -100,25 +109,35 @@ class Answers:
             self.add(text)
 
     def add(self, text: str) -> None:
-        self._plain += "\n" + " ".join(text.split())
-        self._paragraphs += [set(query_words(block.text, most=400)) for block in blocks(text)]
+        # A command may go on behind a backslash, and is then told without it.
+        self._plain += "\n" + " ".join(text.replace("\\\n", " ").split())
+        self._paragraphs += [set(query_words(block.text, most=_MOST_WORDS)) for block in blocks(text)]
 
     def has(self, kind: Kind, answer: str) -> bool:
-        """A command and a file letter by letter; a statement by most of its words in one paragraph."""
+        """A command and a file letter by letter; a statement by most of its words in one paragraph.
+
+        An error by all of them: two lines of a log often differ in one word.
+        """
         if kind in ("command", "file"):
             return self._has_whole(" ".join(answer.split()))
         words = set(query_words(answer, most=400))
         if not words:
             return " ".join(answer.split()) in self._plain
-        return any(len(words & each) >= _ENOUGH * len(words) for each in self._paragraphs)
+        enough = len(words) * (1.0 if kind == "error" else _ENOUGH)
+        return any(len(words & each) >= enough for each in self._paragraphs)
 
     def _has_whole(self, answer: str) -> bool:
-        """`make test` is not answered by `make test-auth`, nor `b.py` by `ab.py`."""
+        """`make test` is not answered by `make test-auth`, nor `b.py` by `ab.py`.
+
+        One that was too long for a fact is answered by as much as the fact says.
+        """
+        is_cut = answer.endswith("…")
+        answer = answer.removesuffix("…")
         start = self._plain.find(answer)
         while start >= 0:
             end = start + len(answer)
             before, after = self._plain[start - 1 : start], self._plain[end : end + 2]
-            if not _continues(before) and not (_continues(after[:1]) or _goes_on_dotted(after)):
+            if not _continues(before) and (is_cut or not _goes_on(after)):
                 return True
             start = self._plain.find(answer, start + 1)
         return False
@@ -128,9 +147,9 @@ def _continues(char: str) -> bool:
     return char.isalnum() or char in ("_", "-") if char else False
 
 
-def _goes_on_dotted(after: str) -> bool:
+def _goes_on(after: str) -> bool:
     """`app.py` is not answered by `app.py.bak`; a full stop after it is no matter."""
-    return len(after) == 2 and after[0] == "." and after[1].isalnum()
+    return _continues(after[:1]) or (len(after) == 2 and after[0] == "." and after[1].isalnum())
 
 
 def _blanked(said: str, answer: str) -> str:

@@ -53,7 +53,7 @@ class Returned:
     state: State
     summary: str
     children_returned: int
-    offer: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,11 @@ class Folding:
     async def charge(self, tree: Tree, branch_id: str, step: Step, beside: Sequence[Entry]) -> bool:
         """Put an answer on the branch's bill, with what holds it, if the tree is still as it was."""
         charged = tree.charged(branch_id, step, self._clock.now())
-        return await self._store.swap(Entry(charged.record()), tree.record(), beside)
+        here = [entry for entry in beside if entry.record.project.key == tree.project.key]
+        if elsewhere := [entry for entry in beside if entry not in here]:
+            # An answer about another project is held in that project's own drawer.
+            await self._store.put(elsewhere)
+        return await self._store.swap(Entry(charged.record()), tree.record(), here)
 
     # --- ending -----------------------------------------------------------------------
 
@@ -190,28 +194,33 @@ class Folding:
             tree, closed = tree.returned(branch_id, summary, ended, self._clock.now())
             return tree
 
-        was = tree[branch_id]
+        was = tree
         tree = await self._changed(tree, change)
         branch = tree[branch_id]
         await self._register.leave([each.id for each in tree.branches if each.ended])
-        if was.ended is None:
-            caller.tally.folded = max(0, branch.used - self._tokens.count(branch.summary))
-        branch, offer = await self._distilled(tree, branch, caller, remember=remember)
-        return Returned(branch, branch.state(self._clock.now()), branch.summary, closed, offer)
+        if was[branch_id].ended is None:
+            folded_before = sum(child.used for child in was.children(branch_id) if child.ended)
+            caller.tally.folded = branch.used - folded_before - self._tokens.count(branch.summary)
+        branch, note = await self._distilled(tree, branch, caller, remember=remember)
+        if was[branch_id].summary and was[branch_id].summary != summary and not note:
+            note = "it had returned before: its first summary stands"
+        return Returned(branch, branch.state(self._clock.now()), branch.summary, closed, note)
 
     async def _distilled(
         self, tree: Tree, branch: Branch, caller: Caller, *, remember: bool
     ) -> tuple[Branch, str]:
         """The branch with the memory that was made of it, or what to say about making one."""
-        if branch.memory or not tree.project_path:
+        if branch.memory:
             return branch, ""
+        if not tree.project_path:
+            return branch, "no memory was kept: the branch has no project_path" if remember else ""
         if not remember:
             worth = self._memories.worth(branch.description, branch.summary)
             return branch, "call return again with remember=true to keep this as a memory" if worth else ""
         try:
             id = await self._memories.distil(branch, tree.project_path, caller)
-        except NotWorthKeeping as fault:
-            return branch, f"no memory was kept: {fault.problem}"
+        except NotWorthKeeping:
+            return branch, "no memory was kept: the message says nothing that another session could use"
         now = self._clock.now()
         tree = await self._changed(tree, lambda tree: tree.remembered(branch.id, id, now))
         return tree[branch.id], ""
@@ -223,7 +232,7 @@ class Folding:
         tree, now = await self.tree(branch_id, caller), self._clock.now()
         caller.tally.project = None if tree.project == SHARED else tree.project
         branch = tree[branch_id]
-        left = max(0.0, tree.seconds_left(branch_id, now))
+        left = 0.0 if branch.ended else max(0.0, tree.seconds_left(branch_id, now))
         children = tuple((child, child.state(now), child.told(now)) for child in tree.children(branch_id))
         state = branch.state(now)
         return Status(branch, state, tree.remaining(branch_id), left, branch.told(now), children)

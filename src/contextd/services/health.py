@@ -1,5 +1,6 @@
 """How the daemon is: what works, what is degraded, and why."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +8,7 @@ from typing import Final, Literal
 
 from contextd.domain.errors import Fault
 from contextd.domain.ports import Clock, Store
+from contextd.domain.sandboxing import Sandbox
 from contextd.services.embedding import Embeddings
 
 State = Literal["healthy", "degraded", "unhealthy"]
@@ -19,6 +21,8 @@ class Part:
 
     name: str
     error: str | None = None
+    level: str | None = None
+    """How it works, where there is more than one way; `unknown` until it was tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Health:
         clock: Clock,
         version: str,
         count_tools: Callable[[], int],
+        sandbox: Sandbox,
     ) -> None:
         self._store = store
         self._embeddings = embeddings
@@ -49,6 +54,8 @@ class Health:
         self._started = clock.monotonic()
         self._store_error: str | None = None
         self._checked_at: float | None = None
+        self._sandbox = sandbox
+        self._trying: asyncio.Task[Part] | None = None
 
     async def report(self) -> Report:
         """Without its store contextd is unhealthy; without its model it is degraded and goes on."""
@@ -63,11 +70,35 @@ class Health:
                 Part("checkpoint", store_error),
                 Part("store", store_error),
                 Part("embedding", model_error and f"{model_error}; searching by keyword"),
+                self._sandbox_part(),
             ),
             tools=self._count_tools(),
             model=self._embeddings.model(),
             at=self._clock.now().replace(microsecond=0),
         )
+
+    async def close(self) -> None:
+        """Stop trying."""
+        if self._trying is not None:
+            self._trying.cancel()
+            await asyncio.gather(self._trying, return_exceptions=True)
+
+    def _sandbox_part(self) -> Part:
+        """What was found the last time; trying goes on beside, so that nobody waits for it."""
+        if self._trying is None:
+            self._trying = asyncio.create_task(self._try_sandbox())
+        if not self._trying.done():
+            return Part("sandbox", level="unknown")
+        found = self._trying.result()
+        if found.error:
+            self._trying = asyncio.create_task(self._try_sandbox())
+        return found
+
+    async def _try_sandbox(self) -> Part:
+        try:
+            return Part("sandbox", level=await self._sandbox.level())
+        except Fault as fault:
+            return Part("sandbox", fault.problem)
 
     async def _check_store(self) -> str | None:
         """Ask the store at most once a second, however often the status is asked for."""

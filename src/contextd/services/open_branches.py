@@ -25,8 +25,10 @@ class OpenBranches:
         """A seat for a branch that is about to be opened. Raises TooManyBranches, DaemonFull."""
 
         def sit(seats: Seats) -> None:
-            if sum(who == caller for who, _ in seats.values()) >= MAX_CALLER_BRANCHES:
-                raise TooManyBranches(f"{MAX_CALLER_BRANCHES} branches are open already")
+            own = [id for id, (who, _) in seats.items() if who == caller]
+            if len(own) >= MAX_CALLER_BRANCHES:
+                problem = f"{MAX_CALLER_BRANCHES} branches are open already"
+                raise TooManyBranches(problem, f"return one of them first: {', '.join(own)}", {"open": own})
             if len(seats) >= MAX_BRANCHES:
                 raise DaemonFull(f"{MAX_BRANCHES} branches are open in this daemon")
             seats[branch_id] = (caller, deadline.isoformat())

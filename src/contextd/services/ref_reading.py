@@ -8,15 +8,15 @@ from typing import Final
 from contextd.domain.answers import as_json
 from contextd.domain.callers import Caller
 from contextd.domain.cutting import pieces
-from contextd.domain.errors import BadFormat, OutOfRange
+from contextd.domain.errors import OutOfRange
 from contextd.domain.ports import TokenCounter
+from contextd.services.line_patterns import line_pattern
 from contextd.services.references import References
 
 _BESIDE: Final = 90
 """Tokens of the answer that are not its content."""
 _LONG: Final = 100_000
 """Characters from which the work is done in a thread, so that other calls get their turn."""
-_MOST_MEMORY: Final = 1 << 20
 
 Trail = Callable[[str, Caller], Awaitable[str]]
 """What a branch has read, by its id."""
@@ -54,13 +54,16 @@ class RefReading:
 
         Raises NoSuchRef, NoSuchBranch, OutOfRange, BadFormat.
         """
-        if wanted.ref.startswith("br-"):
-            text = await self._trail(wanted.ref, caller)
-        else:
-            text = (await self._references.get(wanted.ref, caller)).text
+        text = await self.whole(wanted.ref, caller)
         if len(text) > _LONG:
             return await asyncio.to_thread(self._pages, text, wanted, caller.tokens - _BESIDE)
         return self._pages(text, wanted, caller.tokens - _BESIDE)
+
+    async def whole(self, ref: str, caller: Caller) -> str:
+        """All of it. Raises NoSuchRef, NoSuchBranch."""
+        if ref.startswith("br-"):
+            return await self._trail(ref, caller)
+        return (await self._references.get(ref, caller)).text
 
     def _pages(self, text: str, wanted: Wanted, room: int) -> Pages:
         lines = pieces(text)
@@ -100,19 +103,7 @@ def _last(wanted: Wanted, total: int) -> int:
 
 
 def _numbers(lines: Sequence[str], start: int, last: int, pattern: str) -> Iterator[int]:
-    import re2
-
-    options = re2.Options()
-    options.max_mem = _MOST_MEMORY
-    options.log_errors = False
-    try:
-        compiled = re2.compile(pattern, options)
-    except re2.error:
-        raise BadFormat(
-            "pattern",
-            "pattern is not a regular expression",
-            "use RE2 syntax: no look-around, no back-references",
-        ) from None
+    matches = line_pattern(pattern)
     for number in range(start, last + 1):
-        if compiled.search(lines[number - 1]):
+        if matches(lines[number - 1]):
             yield number

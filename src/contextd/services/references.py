@@ -3,6 +3,7 @@
 A ref is made of its contents, so the same answer twice is held once, and reads the same twice.
 """
 
+import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,7 @@ _SWEEP_EVERY: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is under a ref: a text, or where there are several, a list of them."""
+    """What is under a ref: a text, or where there are several, a list of them and then each."""
 
     ref: str
     text: str
@@ -75,8 +76,14 @@ class References:
             return Held(ref, fields["text"])
         if len(parts) == 1:
             return Held(ref, (await self._fields(f"{ref}.1", caller))["text"])
-        lines = [f"{ref}.{part['number']} {part['place']} ({part['lines']} lines)\n" for part in parts]
-        return Held(ref, "".join(lines))
+        listed = [f"{ref}.{part['number']} {part['place']} ({part['lines']} lines)\n" for part in parts]
+        texts = await asyncio.gather(*(self._section(ref, part, caller) for part in parts))
+        return Held(ref, "".join((*listed, *texts)))
+
+    async def _section(self, ref: str, part: dict[str, Any], caller: Caller) -> str:
+        text = (await self._fields(f"{ref}.{part['number']}", caller))["text"]
+        end = "" if text.endswith("\n") else "\n"
+        return f"== {ref}.{part['number']} {part['place']}\n{text}{end}"
 
     async def sweep(self, drawer: Project) -> int:
         """Forget what is old, and the oldest of what is too much. Returns how many refs went."""
@@ -115,8 +122,8 @@ def _records(
 ) -> list[Record]:
     """A small head that lists the parts, and a body for each."""
     scope = caller.principal.scope
-    share = REF_CHARS // len(parts)
-    texts = [_bounded(part.text, share) for part in parts]
+    most = _level([len(part.text) for part in parts], REF_CHARS)
+    texts = [_bounded(part.text, most) for part in parts]
     listed = [
         {"number": number, "place": part.place, "lines": len(pieces(text))}
         for number, (part, text) in enumerate(zip(parts, texts, strict=True), start=1)
@@ -131,6 +138,15 @@ def _records(
 
 def _record(id: str, kind: str, drawer: Project, fields: dict[str, Any], now: datetime) -> Record:
     return Record(id, kind, drawer, title="", text="", fields=fields, created_at=now, updated_at=now)
+
+
+def _level(lengths: Sequence[int], room: int) -> int:
+    """How long each text may be so that all of them fit: the short ones leave more to the long."""
+    for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
+        if length * left > room:
+            return room // left
+        room -= length
+    return max(lengths, default=0)
 
 
 def _bounded(text: str, most: int) -> str:

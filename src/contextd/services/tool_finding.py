@@ -16,6 +16,8 @@ from contextd.domain.words import query_words, split_words, stem
 from contextd.services.embedding import Embeddings
 
 _MEANING_SHARE: Final = 0.7
+_DANGER: Final = 0.1
+"""Off the score of a tool that destroys: it should be meant, not just near."""
 _SATURATION: Final = 1.2
 _LENGTH_MATTERS: Final = 0.75
 
@@ -28,6 +30,7 @@ class FindableTool:
     description: str
     input_schema: Mapping[str, Any]
     text: str
+    destructive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class ToolFinding:
                 _MEANING_SHARE * cosine + (1 - _MEANING_SHARE) * words
                 for cosine, words in zip(cosines, scores, strict=True)
             ]
+        scores = [score - _DANGER * tool.destructive for tool, score in zip(tools, scores, strict=True)]
         scored = zip(tools, scores, strict=True)
         ranked = sorted(scored, key=lambda each: (not _is_named(each[0], query), -each[1]))
         return [tool for tool, _ in ranked[:limit]]

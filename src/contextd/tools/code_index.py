@@ -1,20 +1,22 @@
 """Indexing of code and files, as an agent calls it."""
 
 from datetime import datetime
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from contextd.domain.callers import Caller
 from contextd.services.code_index import Choice, CodeIndex, Report
 from contextd.tools.declaration import Example, Input, Output, tool
-from contextd.tools.fields import Globs, ProjectPath, project_id
+from contextd.tools.fields import PATH_NAMES, Globs, ProjectPath, project_id
 
 _PROJECT = "/home/dev/shop"
 _MOST_ERRORS = 100
 
 
 class IndexCodebase(Input):
+    old_names: ClassVar = PATH_NAMES
+
     path: ProjectPath = Field(description="Absolute path of the project's root")
     force_reindex: bool = Field(False, description="Read every file anew, whatever is known of it")
     include_tests: bool = Field(True, description="Index test files")
@@ -87,6 +89,8 @@ async def index_codebase(index: CodeIndex, ask: IndexCodebase, caller: Caller) -
 
 
 class IndexRepository(Input):
+    old_names: ClassVar = PATH_NAMES
+
     path: ProjectPath = Field(description="Absolute path of the repository or folder")
     include_patterns: Globs = Field(default_factory=list, description="Such as *.md; none takes all files")
     exclude_patterns: Globs = Field(default_factory=list, description="Such as node_modules/**")

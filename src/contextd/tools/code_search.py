@@ -10,7 +10,7 @@ from contextd.domain.code import DddPattern, SymbolKind
 from contextd.domain.code_store import GENERATED, TEST, CodeFilter
 from contextd.services.code_search import Ask, CodeHit, CodeSearch
 from contextd.tools.declaration import Example, Input, Output, optional, tool
-from contextd.tools.fields import PREVIEW, Detail, Glob, Limit, ProjectPath, Score, SearchText
+from contextd.tools.fields import PATH_NAMES, PREVIEW, Detail, Glob, Limit, ProjectPath, Score, SearchText
 
 _PROJECT = "/home/dev/shop"
 
@@ -26,6 +26,8 @@ class Filters(Input):
 
 
 class SearchCode(Input):
+    old_names: ClassVar = PATH_NAMES
+
     path: ProjectPath = Field(description="Absolute path of the indexed project, or of a folder in it")
     query: SearchText = Field(description='Words, a name, or a "quoted phrase"')
     limit: Limit = 10

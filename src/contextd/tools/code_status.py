@@ -1,7 +1,7 @@
 """The state of a code index, as an agent calls it."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -9,12 +9,14 @@ from contextd.domain.callers import Caller
 from contextd.services.code_index import INDEX_VERSION
 from contextd.services.code_status import CodeStatus, CodeStatuses
 from contextd.tools.declaration import Example, Input, Output, tool
-from contextd.tools.fields import ProjectPath, project_id
+from contextd.tools.fields import PATH_NAMES, ProjectPath, project_id
 
 _PROJECT = "/home/dev/shop"
 
 
 class GetStatus(Input):
+    old_names: ClassVar = PATH_NAMES
+
     path: ProjectPath = Field(description="Absolute path of the project")
 
 

@@ -29,7 +29,9 @@ from contextd.domain.limits import (
 from contextd.domain.records import Json
 from contextd.tools.schemas import lean_input, schema_of, short_input, short_output
 
-Toolset = Literal["checkpoints", "errors", "skills", "memories", "code", "safe", "folding", "system"]
+Toolset = Literal[
+    "checkpoints", "errors", "skills", "memories", "code", "safe", "folding", "system", "plugins"
+]
 
 
 class Input(BaseModel):
@@ -116,6 +118,7 @@ class Tool(Generic[S, I, O]):
     output: type[O]
     run: Callable[[S, I, Caller], Awaitable[O]]
     timeout_s: float
+    keeps_time: bool
     read_only: bool
     destructive: bool
     idempotent: bool
@@ -193,6 +196,7 @@ def tool(
     *,
     toolset: Toolset,
     timeout_s: float = DEFAULT_TIMEOUT_S,
+    keeps_time: bool = False,
     read_only: bool = False,
     destructive: bool = False,
     idempotent: bool = False,
@@ -205,6 +209,7 @@ def tool(
 ) -> Callable[[Callable[[S, I, Caller], Awaitable[O]]], Tool[S, I, O]]:
     """Declare the function below as a tool: `async def name(service, ask, caller) -> Answer`.
 
+    `keeps_time` is for one that ends in time by itself, because its end is an answer and no error.
     `budget` is the most tokens of an answer; `not_for` says what to call instead, and when, as
     `what: tool; what: tool`; `asked` has other words for what it does, by which find_tools finds it. `lean`
     makes it one of the few of the lean profile, with these fields; `lean_only` lists it nowhere else.
@@ -222,6 +227,7 @@ def tool(
             output=hints["return"],
             run=run,
             timeout_s=timeout_s,
+            keeps_time=keeps_time,
             read_only=read_only,
             destructive=destructive,
             idempotent=idempotent or read_only,

@@ -69,8 +69,7 @@ class ToolCalled(Output):
 )
 async def call_tool(finding: ToolFinding, ask: CallTool, caller: Caller) -> ToolCalled:
     """Call a tool that find_tools found; it answers as if called by its name."""
-    # The pipeline calls the tool that is named, so that it is limited and counted as itself. Only one that
-    # names this one comes here.
+    # The road calls the tool that is named instead, so that it is limited and counted as itself.
     raise UnknownTool
 
 
@@ -94,7 +93,7 @@ def _findable(tool: AnyTool, pointed: list[str]) -> FindableTool:
     titles = [example.title for example in tool.examples]
     fields = " ".join(tool.input.model_fields)
     text = ". ".join(part for part in (*said, *titles, *pointed, fields) if part)
-    return FindableTool(tool.name, tool.description, tool.compact_schema, text)
+    return FindableTool(tool.name, tool.description, tool.compact_schema, text, tool.destructive)
 
 
 TOOLS: tuple[AnyTool, ...] = (find_tools, call_tool)

@@ -115,6 +115,8 @@ Offset = Annotated[int, Field(ge=0, le=limits.MAX_OFFSET)]
 Detail = Literal["refs", "preview", "full"]
 """How much of the long texts a search answers with: nothing, the beginning, or all."""
 PREVIEW = 200
+PATH_NAMES = {"project_path": "path"}
+"""For the code tools: what a caller knows from the others names the same thing."""
 
 Score = Annotated[float, PlainSerializer(lambda score: round(score, 4), return_type=float)]
 """Four digits are more than a rank can tell, and cost fewer tokens."""

@@ -104,7 +104,7 @@ class BranchReturned(Output):
     budget: int
     children_returned: int = Field(description="children that were still open, and were returned first")
     memory_id: str = Field("", description="what was kept with remember")
-    offer: str = Field("", description="what could be done next")
+    note: str = Field("", description="what to know about it")
 
 
 @tool(
@@ -119,7 +119,7 @@ async def return_(folding: Folding, ask: ReturnAsk, caller: Caller) -> BranchRet
     done = await folding.finish(
         ask.branch_id, ask.message, caller, remember=ask.remember, failed=ask.failed
     )
-    more = {"memory_id": done.branch.memory, "offer": done.offer}
+    more = {"memory_id": done.branch.memory, "note": done.note}
     return BranchReturned(
         branch_id=done.branch.id,
         state=done.state,

@@ -24,7 +24,7 @@ class Registry:
                 raise ValueError(f"two tools are named {declared.name}")
             self._tools[declared.name] = declared
         _check(toolsets, tools)
-        self._lean = LEAN in toolsets
+        self.lean = LEAN in toolsets
         self.listed = tuple(each for each in tools if self._lists(each, toolsets))
 
     def __getitem__(self, name: str) -> AnyTool:
@@ -45,7 +45,7 @@ class Registry:
     @cached_property
     def listings(self) -> tuple[dict[str, Any], ...]:
         """Each listed tool in the profile's form, as `tools/list` tells it."""
-        if not self._lean:
+        if not self.lean:
             return tuple(each.listing for each in self.listed)
         listings = [each.lean_listing for each in self.listed]
         schemas = told_once([listing["inputSchema"] for listing in listings])
@@ -58,7 +58,7 @@ class Registry:
         return json.dumps(self.listings, separators=(",", ":"), ensure_ascii=False)
 
     def _lists(self, tool: AnyTool, toolsets: tuple[str, ...]) -> bool:
-        if self._lean and (tool.lean or tool.lean_only):
+        if self.lean and (tool.lean or tool.lean_only):
             return True
         return not tool.lean_only and (ALL in toolsets or tool.toolset in toolsets)
 

@@ -3,8 +3,10 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from contextd.domain.callers import Caller
-from contextd.services.health import Health
+from contextd.services.health import Health, Part
 from contextd.tools.declaration import Example, Input, Output, tool
 
 
@@ -15,6 +17,7 @@ class StatusAsk(Input):
 class ServiceStatus(Output):
     status: Literal["healthy", "unhealthy", "unknown"]
     error: str | None = None
+    level: str | None = Field(None, description="how the sandbox keeps commands apart")
 
 
 class StatusMetrics(Output):
@@ -43,7 +46,7 @@ async def status(health: Health, ask: StatusAsk, caller: Caller) -> Status:
     """Say whether contextd is healthy, which version it is and what is degraded."""
     report = await health.report()
     services = {
-        part.name: ServiceStatus(status="unhealthy" if part.error else "healthy", error=part.error)
+        part.name: ServiceStatus(status=_state(part), error=part.error, level=part.level)
         for part in report.parts
     }
     return Status(
@@ -56,6 +59,12 @@ async def status(health: Health, ask: StatusAsk, caller: Caller) -> Status:
         ),
         last_updated=report.at,
     )
+
+
+def _state(part: Part) -> Literal["healthy", "unhealthy", "unknown"]:
+    if part.error:
+        return "unhealthy"
+    return "unknown" if part.level == "unknown" else "healthy"
 
 
 def _uptime(seconds: float) -> str:

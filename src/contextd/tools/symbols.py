@@ -1,6 +1,6 @@
 """Symbols, as an agent calls them: where they are defined, and who uses them."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -10,13 +10,15 @@ from contextd.domain.code import SymbolKind
 from contextd.domain.code_store import TEST, SymbolRow
 from contextd.services.symbols import Called, Lookup, Referred, Relation, Symbols
 from contextd.tools.declaration import Example, Input, Output, tool
-from contextd.tools.fields import Limit, ProjectPath
+from contextd.tools.fields import PATH_NAMES, Limit, ProjectPath
 
 _PROJECT = "/home/dev/shop"
 _FOLLOWED = "calls and uses of types are followed, functions passed as values are not"
 
 
 class SymbolLookup(Input):
+    old_names: ClassVar = PATH_NAMES
+
     path: ProjectPath = Field(description="Absolute path of the indexed project")
     symbol: str = Field(
         min_length=1, max_length=limits.MAX_SYMBOL_LENGTH, description="Name, or Type.Method, package.Name"

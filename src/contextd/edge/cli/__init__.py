@@ -4,12 +4,20 @@ import click
 
 from contextd import __version__
 from contextd.domain.errors import Fault
-from contextd.edge.cli.calling import call, tools
+from contextd.edge.cli.audit import audit
+from contextd.edge.cli.calling import call
+from contextd.edge.cli.certificates import cert
 from contextd.edge.cli.code import index, search, watch
+from contextd.edge.cli.hook import hook
+from contextd.edge.cli.plugins import plugin
+from contextd.edge.cli.sandbox import sandbox
+from contextd.edge.cli.scrub import scrub
 from contextd.edge.cli.serving import mcp, serve
 from contextd.edge.cli.settings import completion, config, version
 from contextd.edge.cli.skills import skill
+from contextd.edge.cli.stopping import stop
 from contextd.edge.cli.tokens import token
+from contextd.edge.cli.tools import tools
 from contextd.edge.cli.upkeep import docs, doctor
 
 
@@ -27,6 +35,7 @@ def contextd() -> None:
 
 for command in (
     serve,
+    stop,
     mcp,
     call,
     tools,
@@ -35,8 +44,14 @@ for command in (
     watch,
     config,
     doctor,
+    sandbox,
+    plugin,
     skill,
     token,
+    audit,
+    cert,
+    hook,
+    scrub,
     completion,
     version,
     docs,

@@ -6,6 +6,7 @@ from typing import Any
 
 from contextd.domain.callers import Caller, Progress
 from contextd.domain.errors import NotIndexed
+from contextd.domain.limits import MAX_TOKENS
 from contextd.edge.call_pipeline import pipeline_of
 from contextd.edge.cli.terminal import ProgressLine
 from contextd.services.indexed_trees import indexed_at
@@ -15,10 +16,15 @@ from contextd.wiring import House, open_house
 async def called(
     house: House, tool: str, arguments: dict[str, Any], progress: Progress | None = None
 ) -> dict[str, Any]:
-    """By the road that every call takes: with its checks, limits and records. Raises Fault."""
+    """By the road that every call takes: with its checks, limits and records. Raises Fault.
+
+    The answer is as long as answers get: it is for a person, whose window is a terminal.
+    """
     caller = Caller(transport="cli")
     answer = await pipeline_of(house).call(
-        tool, arguments, replace(caller, progress=progress) if progress else caller
+        tool,
+        {**arguments, "token_budget": MAX_TOKENS},
+        replace(caller, progress=progress) if progress else caller,
     )
     return {**answer.data, **answer.envelope()}
 

@@ -1,0 +1,1 @@
+"""Generated from plugin_v1.proto by `make proto`."""
