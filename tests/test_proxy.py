@@ -271,16 +271,18 @@ def is_held(lock: int) -> bool:
 
 
 def daemons_of(data_dir: Path) -> list[int]:
-    found = []
+    """Its children are not counted: between fork and exec, a child looks like its daemon."""
+    parents = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().split(b"\0")
             variables = (process / "environ").read_bytes().split(b"\0")
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue
         if b"serve" in words and f"CONTEXTD_DATA_DIR={data_dir}".encode() in variables:
-            found.append(int(process.name))
-    return found
+            parents[int(process.name)] = parent
+    return [each for each, parent in parents.items() if parent not in parents]
 
 
 def test_ten_proxies_at_once_start_one_daemon(tmp_path: Path) -> None:
