@@ -3,7 +3,7 @@
 import random
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,9 @@ from contextd.services.code_search import DEPTH
 from contextd.services.indexed_trees import Indexed, indexed_at
 from contextd.settings import Settings
 from contextd.wiring import House, build, open_house
+
+Preparation = Callable[[Path, Path], list[Question]]
+"""Copies a repository from one folder into another. Returns what is asked about it."""
 
 _BATCH: Final = 64
 FUNCTIONS: Final = CodeFilter(kinds=("function", "method"))
@@ -36,13 +39,7 @@ class Asked:
 
     def is_answer(self, chunk: int) -> bool:
         row = self.found.rows[chunk]
-        asked = self.question
-        return (
-            row.symbol is not None
-            and row.part == 0
-            and (row.path, row.symbol.container, row.symbol.name)
-            == (asked.file, asked.container, asked.name)
-        )
+        return any(place.has(row) for place in self.question.answers)
 
 
 @dataclass(frozen=True)
@@ -74,8 +71,10 @@ class Repository:
 
 
 @asynccontextmanager
-async def repositories(folder: Path, *, tests: bool, close: bool = True) -> AsyncIterator[list[Repository]]:
-    """Every repository in a folder, without its functions' comments, indexed and read closer."""
+async def repositories(
+    folder: Path, *, tests: bool, close: bool = True, prepare: Preparation = prepare
+) -> AsyncIterator[list[Repository]]:
+    """Every repository in a folder, copied by `prepare`, indexed and read closer."""
     sources = sorted(folder.iterdir())  # noqa: ASYNC240 - nobody else waits here
     with tempfile.TemporaryDirectory(prefix="contextd-bench-") as scratch:
         settings = Settings(data_dir=Path(scratch, "data"))

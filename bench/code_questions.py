@@ -10,11 +10,12 @@ import random
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from contextd.adapters.tree_sitter import TreeSitterParser
+from contextd.domain.code_store import ChunkRow
 from contextd.domain.words import query_words, split_words
 from contextd.languages import Languages
 
@@ -26,11 +27,39 @@ _NOISE: Final = re.compile(r"deprecated|todo|nolint|copyright|:param|go:generate
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    text: str
+class Place:
+    """A definition, or a whole file where nothing is named."""
+
     file: str
-    container: str
-    name: str
+    container: str = ""
+    name: str = ""
+    line: int = 0
+    """Where it is defined, if that is known: what shows this line is it, be it alone or among others."""
+
+    def has(self, row: ChunkRow) -> bool:
+        if row.path != self.file or not self.name:
+            return row.path == self.file
+        if self.line:
+            return row.start_line <= self.line <= row.end_line
+        symbol = row.symbol
+        return (
+            symbol is not None
+            and row.part == 0
+            and (symbol.container, symbol.name) == (self.container, self.name)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, and the places that answer it, the best one first."""
+
+    text: str
+    answers: tuple[Place, ...]
+    kind: str = ""
+
+    @property
+    def best(self) -> Place:
+        return self.answers[0]
 
 
 def prepare(repository: Path, copy: Path) -> list[Question]:
@@ -46,7 +75,7 @@ def prepare(repository: Path, copy: Path) -> list[Question]:
         bare, found = (_bare_go if file.suffix == ".go" else _bare_python)(parser, text)
         file.write_text(bare, encoding="utf-8")
         questions += [
-            Question(sentence, path, container, name)
+            Question(sentence, (Place(path, container, name),))
             for container, name, doc in found
             if (sentence := question_of(doc, name))
         ]
@@ -111,4 +140,4 @@ def shortened(question: Question, chance: random.Random) -> Question:
     count = min(len(words), chance.randint(2, 4))
     kept = sorted(chance.sample(range(len(words)), count)) if words else []
     text = " ".join(words[at] for at in kept)
-    return Question(text or question.text, question.file, question.container, question.name)
+    return replace(question, text=text or question.text)

@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from code_corpus import FUNCTIONS, Asked, Repository, repositories, shorter
-from code_questions import Question
 from contextd.domain.code_store import TEST, CodeFilter
 from contextd.services import code_ranking
 from contextd.services.code_ranking import SIGNALS, signals_of
@@ -109,14 +108,9 @@ async def _named(repository: Repository) -> list[Asked]:
     some = chance.sample(repository.questions, min(_NAMES, len(repository.questions)))
     asked = []
     for at, question in enumerate(some):
-        name = (
-            f"{question.container}.{question.name}" if question.container and at % 3 == 0 else question.name
-        )
-        asked.append(
-            await repository.asked(
-                Question(name, question.file, question.container, question.name), CodeFilter()
-            )
-        )
+        best = question.best
+        name = f"{best.container}.{best.name}" if best.container and at % 3 == 0 else best.name
+        asked.append(await repository.asked(replace(question, text=name), CodeFilter()))
     return asked
 
 
@@ -130,9 +124,10 @@ def _case(asked: Asked, *, named: bool = False) -> Case:
 def _is_named(asked: Asked, chunk: int) -> bool:
     """Any definition of that name will do, of the type if one was named."""
     row = asked.found.rows[chunk]
-    if row.symbol is None or row.part or row.symbol.name != asked.question.name:
+    best = asked.question.best
+    if row.symbol is None or row.part or row.symbol.name != best.name:
         return False
-    return "." not in asked.question.text or row.symbol.container == asked.question.container
+    return "." not in asked.question.text or row.symbol.container == best.container
 
 
 def _rows(kind: str, cases: Sequence[Case]) -> dict[str, dict[str, float]]:

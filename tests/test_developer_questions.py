@@ -1,0 +1,47 @@
+"""The set of developers' questions is whole: enough of every kind, each with answers, nothing twice."""
+
+import re
+from collections import Counter
+
+from developer_questions import FOLDER, KINDS, questions_about, read
+
+NAMES = sorted(file.stem for file in FOLDER.glob("*.toml"))
+HELD_OUT = {
+    "gin-gonic/gin",
+    "spf13/cobra",
+    "go-chi/chi",
+    "prometheus/client_golang",
+    "pallets/flask",
+    "psf/requests",
+    "flipt-io/flipt",
+    "navidrome/navidrome",
+}
+
+
+def test_the_questions_are_about_repositories_that_no_model_has_seen() -> None:
+    assert {read(name)["repository"] for name in NAMES} == HELD_OUT
+    assert all(re.fullmatch(r"[0-9a-f]{40}", read(name)["commit"]) for name in NAMES)
+
+
+def test_there_are_enough_questions_of_every_kind_about_every_repository() -> None:
+    kinds = {name: Counter(question.kind for question in questions_about(name)) for name in NAMES}
+    assert sum(each.total() for each in kinds.values()) >= 200
+    for name in NAMES:
+        assert set(kinds[name]) == set(KINDS), name
+
+
+def test_no_question_and_no_answer_comes_twice() -> None:
+    questions = [question for name in NAMES for question in questions_about(name)]
+    assert [text for text, count in Counter(each.text for each in questions).items() if count > 1] == []
+    for question in questions:
+        assert len(set(question.answers)) == len(question.answers), question.text
+
+
+def test_a_question_does_not_give_its_answer_away() -> None:
+    """Only those that ask by a name or a place, or paste an error, may say it."""
+    for name in NAMES:
+        for question in questions_about(name):
+            if question.kind in ("what", "where", "how", "vague"):
+                best = question.best
+                qualified = f"{best.container}.{best.name}" if best.container else best.name
+                assert not best.name or qualified not in question.text.split(), question.text
