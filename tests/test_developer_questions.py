@@ -4,22 +4,13 @@ import re
 from collections import Counter
 
 from developer_questions import FOLDER, KINDS, questions_about, read
+from held_out import MEASURED_ON
 
 NAMES = sorted(file.stem for file in FOLDER.glob("*.toml"))
-HELD_OUT = {
-    "gin-gonic/gin",
-    "spf13/cobra",
-    "go-chi/chi",
-    "prometheus/client_golang",
-    "pallets/flask",
-    "psf/requests",
-    "flipt-io/flipt",
-    "navidrome/navidrome",
-}
 
 
-def test_the_questions_are_about_repositories_that_no_model_has_seen() -> None:
-    assert {read(name)["repository"] for name in NAMES} == HELD_OUT
+def test_the_questions_are_about_the_held_out_repositories() -> None:
+    assert {read(name)["repository"] for name in NAMES} == set(MEASURED_ON)
     assert all(re.fullmatch(r"[0-9a-f]{40}", read(name)["commit"]) for name in NAMES)
 
 
