@@ -91,3 +91,8 @@ def test_code_and_settings_are_told_apart() -> None:
 def test_a_file_is_known_by_its_name_or_suffix(path: str, language: str | None) -> None:
     found = LANGUAGES.of(path)
     assert (found.name if found is not None else None) == language
+
+
+def test_a_long_key_with_nothing_but_comments_inside_is_a_section_without_sections() -> None:
+    text = "processors:\n" + "  # batch:\n" * 30 + "exporters:\n  otlp: {}\n"
+    assert [symbol.name for symbol in outline("yaml", text).symbols] == ["processors", "exporters"]

@@ -61,6 +61,8 @@ def _inner(lines: Sequence[str], line: int, last: int) -> Iterator[Head]:
     inside = [
         at for at in range(line + 1, last + 1) if lines[at - 1].strip() and lines[at - 1].lstrip()[0] != "#"
     ]
+    if not inside:
+        return
     indent = indent_of(lines[inside[0] - 1])
     starts = [at for at in inside if indent_of(lines[at - 1]) == indent]
     for start, after in zip(starts, [*starts[1:], last + 1], strict=True):
