@@ -30,7 +30,7 @@ proto: $(READY)
 
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --editable ".[dev,qdrant]"
+	$(PIP) install --editable ".[dev,qdrant,train]"
 	touch $(READY)
 
 pins: $(READY)

@@ -12,8 +12,9 @@ from typing import Final
 from code_questions import Question, prepare, shortened
 from contextd.domain.callers import Caller
 from contextd.domain.code_query import CodeQuery, read_query
-from contextd.domain.code_store import Candidates, CodeFilter, Probe
+from contextd.domain.code_store import Candidates, ChunkRow, CodeFilter, Probe
 from contextd.domain.records import Project
+from contextd.domain.source_text import lines_of
 from contextd.services.code_index import Choice
 from contextd.services.code_search import DEPTH
 from contextd.services.indexed_trees import Indexed, indexed_at
@@ -24,6 +25,7 @@ Preparation = Callable[[Path, Path], list[Question]]
 """Copies a repository from one folder into another. Returns what is asked about it."""
 
 _BATCH: Final = 64
+_ALL: Final = 1_000_000
 FUNCTIONS: Final = CodeFilter(kinds=("function", "method"))
 
 
@@ -68,6 +70,16 @@ class Repository:
             self.indexed.project, list(found.rows), vector.model, vector.vector
         )
         return Asked(self.name, question, query, found, dict(closer))
+
+
+async def chunks_of(repository: Repository, filter: CodeFilter) -> list[tuple[ChunkRow, str]]:
+    """All that a filter leaves, with their text."""
+    room, indexed = repository.house.code, repository.indexed
+    probe = Probe((), (), "", room.reader.query("the whole code"), (), filter, _ALL)
+    rows = (await room.store.candidates(indexed.project, indexed.trees, probe)).rows.values()
+    texts = await room.store.texts(indexed.project, {row.blob for row in rows})
+    lines = {blob: lines_of(text) for blob, text in texts.items()}
+    return [(row, "\n".join(lines[row.blob][row.start_line - 1 : row.end_line])) for row in rows]
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """Questions as developers ask them, written by hand, with every place that answers them.
 
-`questions/` has a file for each repository: its name, the commit that was read, and the questions. An
-answer is `path:Symbol`, `path:Container.Symbol`, or `path` alone where the whole file answers.
+`questions/` has a file for each repository that is measured on, `questions/development/` one for each that
+weights are fitted on: its name, the commit that was read, and the questions. An answer is `path:Symbol`,
+`path:Container.Symbol`, or `path` alone where the whole file answers.
 """
 
 import shutil
@@ -18,12 +19,13 @@ KINDS: Final[tuple[str, ...]] = get_args(Kind)
 
 
 def questions_about(repository: str) -> list[Question]:
-    """By the name of its folder. Raises FileNotFoundError, ValueError."""
+    """By the name of its folder. Raises ValueError."""
     return [_question(entry) for entry in read(repository)["question"]]
 
 
 def read(repository: str) -> dict[str, Any]:
-    return tomllib.loads((FOLDER / f"{repository}.toml").read_text(encoding="utf-8"))
+    (file,) = FOLDER.rglob(f"{repository}.toml")
+    return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
 def prepare_whole(repository: Path, copy: Path) -> list[Question]:

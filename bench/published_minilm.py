@@ -16,8 +16,7 @@ from contextd.adapters.wordpiece import WordPiece
 
 Floats = NDArray[np.float32]
 
-_LAYERS: Final = 6
-_HEADS: Final = 12
+_HEAD_SIZE: Final = 32
 _PIECES: Final = 128
 _TINY: Final = 1e-12
 
@@ -25,12 +24,13 @@ _TINY: Final = 1e-12
 class PublishedMiniLM:
     def __init__(self, folder: Path) -> None:
         self._wordpiece = WordPiece((folder / "vocab.txt").read_text(encoding="utf-8").splitlines())
-        self._weights = _safetensors(folder / "model.safetensors")
+        self._weights = tensors_of(folder / "model.safetensors")
+        self._layers = sum(name.endswith("attention.self.query.weight") for name in self._weights)
 
     def vector(self, text: str) -> Floats:
         ids = np.array(self._wordpiece.encode(text, _PIECES))
         state = self._embedded(ids)
-        for layer in range(_LAYERS):
+        for layer in range(self._layers):
             state = self._layer(f"encoder.layer.{layer}", state)
         mean = state.mean(axis=0)
         vector: Floats = mean / np.linalg.norm(mean)
@@ -47,7 +47,7 @@ class PublishedMiniLM:
 
     def _layer(self, name: str, state: Floats) -> Floats:
         query, key, value = (
-            self._linear(f"{name}.attention.self.{part}", state).reshape(len(state), _HEADS, -1)
+            self._linear(f"{name}.attention.self.{part}", state).reshape(len(state), -1, _HEAD_SIZE)
             for part in ("query", "key", "value")
         )
         scores = np.einsum("ihd,jhd->hij", query, key, optimize=True) / math.sqrt(query.shape[-1])
@@ -82,7 +82,8 @@ def _gelu(x: Floats) -> Floats:
     return grown
 
 
-def _safetensors(file: Path) -> dict[str, Floats]:
+def tensors_of(file: Path) -> dict[str, Floats]:
+    """Of a safetensors file."""
     data = file.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
     header: dict[str, Any] = json.loads(data[8:start])

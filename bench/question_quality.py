@@ -12,16 +12,16 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from code_corpus import Asked, Repository, repositories
-from code_questions import Place, Question
+from code_questions import Place
 from contextd.domain.code_store import CodeFilter, Probe
 from contextd.domain.source_text import lines_of
 from developer_questions import KINDS, prepare_whole
 from published_minilm import PublishedMiniLM
+from question_places import placed
 from ranking_scores import SYSTEMS, Score, difference, print_systems, score_of
 from report import Table
 
@@ -40,7 +40,7 @@ def main() -> None:
 async def _measure(folder: Path, published: Path | None) -> None:
     async with repositories(folder, tests=True, prepare=prepare_whole) as found:
         asked = [
-            await each.asked(question, CodeFilter()) for each in found for question in await _placed(each)
+            await each.asked(question, CodeFilter()) for each in found for question in await placed(each)
         ]
         systems = dict(SYSTEMS)
         if published is not None:
@@ -59,20 +59,6 @@ async def _measure(folder: Path, published: Path | None) -> None:
         if score is not own
     ]
     print(Table(("over", "MRR@10", "95 %"), tuple(rows)).markdown())
-
-
-async def _placed(repository: Repository) -> list[Question]:
-    """With the line of every answer. Constants, for one, are often shown as a group."""
-    store, indexed = repository.house.code.store, repository.indexed
-    placed = []
-    for question in repository.questions:
-        answers: list[Place] = []
-        for place in question.answers:
-            rows = await store.defined(indexed.project, indexed.trees, place.name) if place.name else []
-            own = [row for row in rows if (row.path, row.container) == (place.file, place.container)]
-            answers += [replace(place, line=row.line) for row in own] or [place]
-        placed.append(replace(question, answers=tuple(answers)))
-    return placed
 
 
 async def _by_published(
@@ -112,7 +98,7 @@ async def _check(folder: Path) -> None:
     lost = 0
     async with repositories(folder, tests=True, close=False, prepare=prepare_whole) as found:
         for repository in found:
-            for question in await _placed(repository):
+            for question in await placed(repository):
                 for place in question.answers:
                     if not await _is_indexed(repository, place):
                         lost += 1

@@ -3,21 +3,27 @@
 import re
 from collections import Counter
 
-from developer_questions import FOLDER, KINDS, questions_about, read
-from held_out import MEASURED_ON
+import pytest
 
-NAMES = sorted(file.stem for file in FOLDER.glob("*.toml"))
+from developer_questions import FOLDER, KINDS, questions_about, read
+from held_out import CHOSEN_ON, MEASURED_ON
+
+MEASURED = sorted(file.stem for file in FOLDER.glob("*.toml"))
+DEVELOPMENT = sorted(file.stem for file in FOLDER.glob("development/*.toml"))
+NAMES = [*MEASURED, *DEVELOPMENT]
 
 
 def test_the_questions_are_about_the_held_out_repositories() -> None:
-    assert {read(name)["repository"] for name in NAMES} == set(MEASURED_ON)
+    assert {read(name)["repository"] for name in MEASURED} == set(MEASURED_ON)
+    assert {read(name)["repository"] for name in DEVELOPMENT} == set(CHOSEN_ON)
     assert all(re.fullmatch(r"[0-9a-f]{40}", read(name)["commit"]) for name in NAMES)
 
 
-def test_there_are_enough_questions_of_every_kind_about_every_repository() -> None:
-    kinds = {name: Counter(question.kind for question in questions_about(name)) for name in NAMES}
+@pytest.mark.parametrize("names", [MEASURED, DEVELOPMENT])
+def test_there_are_enough_questions_of_every_kind_about_every_repository(names: list[str]) -> None:
+    kinds = {name: Counter(question.kind for question in questions_about(name)) for name in names}
     assert sum(each.total() for each in kinds.values()) >= 200
-    for name in NAMES:
+    for name in names:
         assert set(kinds[name]) == set(KINDS), name
 
 

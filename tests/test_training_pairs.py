@@ -1,94 +1,19 @@
 """Pairs to train on, from a small repository with a history, by the scripts as a person runs them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from clean import cleaned, marks_of
 from held_out import CHOSEN_ON, MEASURED_ON, is_held_out
-from pair import Pair, read
-
-ROOT = Path(__file__).parent.parent
-GO = """package cart
-
-import "fmt"
-
-// Total adds up the prices of everything in the cart. It rounds.
-func (c *Cart) TotalPrice(rate float64) (int, error) {
-	if rate < 0 {
-		return 0, fmt.Errorf("rate %f of cart %s is negative", rate, c.name)
-	}
-	sum := 0
-	for _, item := range c.items {
-		sum += item.price
-	}
-	return sum, nil
-}
-
-// A shopping basket with its goods and its owner.
-type Cart struct {
-	name  string
-	items []Item
-	owner Customer
-}
-"""
-PYTHON = '''def read_settings(path):
-    """Read all settings of a service from a file."""
-    with open(path) as lines:
-        return dict(line.strip().split("=", 1) for line in lines if line.strip())
-'''
-PROSE = """# Shop
-
-## Paying by card
-
-Cards are charged when the order leaves the house. Until then the amount is only reserved, and a customer
-who cancels sees nothing on the bill of that month.
-"""
+from pair import KINDS, Pair, read
+from training_samples import make_repositories, script
 
 
-@pytest.fixture
-def repositories(tmp_path: Path) -> Path:
-    """One that may be learnt from, and one that may not."""
-    for name in ("shop", "psf+requests"):
-        folder = tmp_path / "repositories" / name
-        folder.mkdir(parents=True)
-        (folder / "settings.py").write_text(PYTHON)
-    shop = tmp_path / "repositories/shop"
-    (shop / "README.md").write_text(PROSE)
-    (shop / "cart.go").write_text(GO.replace("sum += item.price", "sum += 1"))
-    git(shop, "init", "--quiet")
-    git(shop, "add", ".")
-    git(shop, "commit", "--quiet", "-m", "first")
-    (shop / "cart.go").write_text(GO)
-    git(
-        shop,
-        "commit",
-        "--quiet",
-        "-am",
-        "fix(cart): count the price of items instead of their number (#12)",
-    )
-    return tmp_path / "repositories"
-
-
-def git(folder: Path, *words: str) -> None:
-    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, timeout=30)
-
-
-def script(name: str, *words: str | Path) -> str:
-    done = subprocess.run(
-        [sys.executable, ROOT / "training" / name, *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "bench")},
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
-    return done.stdout
+@pytest.fixture(scope="module")
+def repositories(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_repositories(tmp_path_factory.mktemp("training") / "repositories")
 
 
 def test_a_folder_of_repositories_becomes_pairs(repositories: Path, tmp_path: Path) -> None:
@@ -99,7 +24,7 @@ def test_a_folder_of_repositories_becomes_pairs(repositories: Path, tmp_path: Pa
     pairs = {
         pair.kind: pair for pair in read(tmp_path / "pairs/shop.jsonl.gz") if pair.language != "python"
     }
-    assert set(pairs) == {"doc", "name", "type", "error", "heading", "prose", "change"}
+    assert set(pairs) == set(KINDS) - {"beside"}, "one test in ten is kept"
     assert pairs["doc"].query == "Total adds up the prices of everything in the cart"
     assert "adds up" not in pairs["doc"].document
     assert pairs["name"].query == "cart total price"
@@ -109,6 +34,11 @@ def test_a_folder_of_repositories_becomes_pairs(repositories: Path, tmp_path: Pa
     assert pairs["change"].query == "count the price of items instead of their number"
     assert "sum += item.price" in pairs["change"].document
     assert "sum += 1" not in pairs["change"].document
+    assert pairs["report"].query.startswith("Every cart with more than one kind")
+    assert pairs["detail"].query == "Half a cent is rounded in favour of the shop"
+    assert pairs["remark"].query == "goods that were returned do not count any more"
+    assert "returned" not in pairs["remark"].document
+    assert pairs["alike"].query != pairs["alike"].document
     assert pairs["prose"].query == "Cards are charged when the order leaves the house."
 
 

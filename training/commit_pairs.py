@@ -22,6 +22,7 @@ _NOISE: Final = re.compile(
 )
 _PREFIX: Final = re.compile(r"^(?:[a-z]+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w/.-]{2,30}):\s+")
 _NUMBER: Final = re.compile(r"\s*\(?#\d+\)?\.?$")
+_SENTENCE: Final = re.compile(r"^([A-Z][^`*#|]{30,300}?[.!?])(?:\s|$)")
 _TRAILER: Final = re.compile(r"(?im)^(?:[\w-]+-by|change-id|fixes|closes|refs?|see|pr-url|cc):.*$")
 
 
@@ -40,8 +41,11 @@ def commit_pairs(repository: str, git_dir: Path) -> Iterator[Pair]:
             text = _TRAILER.sub("", body).strip()
             if len(split_words(text)) > 12:
                 yield Pair("commit", repository, "text", asked, text[:2_000])
+            told = _SENTENCE.match(" ".join(text.split()))
             for language, hunk in _hunks(diff, languages):
                 yield Pair("change", repository, language, asked, hunk)
+                if told and len(split_words(told[1])) > 6:
+                    yield Pair("report", repository, language, told[1], hunk)
 
 
 def _entries(lines: Iterator[str]) -> Iterator[str]:

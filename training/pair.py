@@ -5,13 +5,31 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal, get_args
 
-PairKind = Literal["doc", "name", "type", "error", "heading", "prose", "commit", "change"]
-"""`doc`, `name`, `error` and `change` look for code; `type` for a type; the others for text.
+PairKind = Literal[
+    "doc",
+    "detail",
+    "remark",
+    "name",
+    "error",
+    "type",
+    "change",
+    "report",
+    "heading",
+    "prose",
+    "commit",
+    "alike",
+    "beside",
+]
+"""What they look for: functions, from `doc` to `error`; a `type`; the code that a commit changed, for a
+`change` with its subject, for a `report` with a sentence of its explanation; text, `heading`, `prose` and
+`commit`; the same error as it is seen elsewhere, `alike`.
 
-A `commit` is a subject and its explanation; a `change` a subject and the code that it changed.
+`beside` is a test or an example that nobody asks for: it has no query, and is only ever a wrong answer.
 """
+
+KINDS: Final[tuple[str, ...]] = get_args(PairKind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,11 +42,11 @@ def query_words(text: str, most: int = 32) -> list[str]:
     If it has no other words, those are kept: a search for "to be" still finds something.
     """
     words = list(dict.fromkeys(index_words(text).split()))
-    telling = [word for word in words if word not in _EVERYWHERE]
+    telling = [word for word in words if word not in EVERYWHERE]
     return (telling or words)[:most]
 
 
-_EVERYWHERE: Final = frozenset(
+EVERYWHERE: Final = frozenset(
     """
     a an and are as at be been but by can could did do does for from had has have how i if in into is
     it its me my no not of on or our so that the their them then there these they this to up was we
