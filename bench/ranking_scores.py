@@ -58,8 +58,10 @@ def _only(asked: Asked, ranked: Sequence[tuple[int, float]], named: Sequence[int
 
 
 def read_closer(ranking: CodeRanking, asked: Asked) -> list[int]:
-    """As the search does it: the best again, with what the text model says of them."""
+    """As the search does it: the best again, with what the text model says of them, unless it is a name."""
     order = ranked(ranking, asked, "hybrid")
+    if asked.query.kind == "identifier":
+        return order
     best = order[:RERANKED]
     narrowed = replace(asked.found, rows={chunk: asked.found.rows[chunk] for chunk in best})
     again = ranking.rank(asked.query, "hybrid", narrowed, {chunk: asked.closer[chunk] for chunk in best})

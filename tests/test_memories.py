@@ -189,7 +189,7 @@ def test_the_richer_words_win_and_what_they_drop_is_archived(session: Session, p
     first = store(
         session, project, title="Importer fails on a byte order mark", content=f"{base}, nightly."
     )
-    richer = f"{base}; excel exports write one whenever somebody saves as UTF-8."
+    richer = f"{base}; excel writes one whenever a file is saved."
     store(session, project, title="Importer fails on a byte order mark", content=richer)
     poorer = f"{base}."
     store(session, project, title="Importer fails on a byte order mark", content=poorer)

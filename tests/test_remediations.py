@@ -203,8 +203,8 @@ def test_the_least_score_is_held_and_scores_fall(session: Session) -> None:
 def test_total_counts_what_the_limit_leaves_out(session: Session) -> None:
     name = word()
     for number in range(7):
-        save(session, f"{error(name)} at {number}", f"way {'i' * number} out")
-    answer = search(session, error(name), limit=3, min_score=0.95)
+        save(session, f"{error(name)} at {number}", f"way {'i' * number} out", tags=[name])
+    answer = search(session, error(name), limit=3, tags=[name])
     assert len(answer["results"]) == 3
     assert answer["total"] == 7
 

@@ -6,8 +6,8 @@ from typing import Final, Literal
 
 from contextd.domain.words import index_words, query_words, split_words
 
-QueryKind = Literal["identifier", "words"]
-"""A name that stands in the code, or words about it. They are ranked by different weights."""
+QueryKind = Literal["identifier", "words", "question"]
+"""A name that stands in the code, words about it, or a question. They are ranked by different weights."""
 
 _PHRASE: Final = re.compile(r'"([^"]+)"')
 _TOKEN: Final = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#|/)[^\W\d]\w*)*")
@@ -15,6 +15,12 @@ _SEPARATOR: Final = re.compile(r"\.|::|->|#|/")
 _KEYWORDS: Final = frozenset(
     "func function def fn class struct interface type const var let enum trait impl package method".split()
 )
+_QUESTION: Final = re.compile(
+    r"\W*(?:what|where|how|why|which|when|who|is|are|does|do|did|can|could|should|will|would|if)\b.*\s"
+    r"|.*\s.*\?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Of one word alone nobody can tell: `is` may be a function."""
 _MOST_NAMES: Final = 8
 _MOST_NAMED_WORDS: Final = 3
 """In a query this short every word may be a name."""
@@ -43,7 +49,8 @@ def read_query(text: str) -> CodeQuery:
     named = [token for token in tokens if len(tokens) <= _MOST_NAMED_WORDS or _looks_written(token)]
     parts = [_SEPARATOR.split(token) for token in named[:_MOST_NAMES]]
     written = len(tokens) == 1 and (_looks_written(tokens[0]) or _is_bare(text))
-    kind: QueryKind = "identifier" if written else "words"
+    asked: QueryKind = "question" if _QUESTION.match(text) else "words"
+    kind: QueryKind = "identifier" if written else asked
     return CodeQuery(
         text=text,
         kind=kind,

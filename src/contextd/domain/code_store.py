@@ -290,3 +290,6 @@ class CloserReading(Protocol):
         """Chunks without a vector of this model, with their text."""
 
     async def attach(self, project: Project, model: str, vectors: Sequence[tuple[int, Vector]]) -> None: ...
+
+    async def forget_others(self, project: Project, model: str) -> None:
+        """Vectors of any other model."""

@@ -61,6 +61,8 @@ class CloserReader:
             unread = await self._store.unread(project, model, _BATCH)
             if not unread:
                 break
+            if not count:
+                await self._store.forget_others(project, model)
             while (waits := _QUIET_S - self._used.quiet_s()) > 0:  # noqa: ASYNC110 - time, no event
                 await asyncio.sleep(waits)
             started = self._clock.monotonic()

@@ -163,6 +163,11 @@ class CodeIndex:
             after = await self._store.change(project, kept.path, kept.purpose, change, generation)
             return after.version != tree.version
 
+    async def is_older(self, tree: Tree, project: Project) -> bool:
+        """Whether files of it were taken in otherwise than today: the next run reads them again."""
+        known = await self._store.files(project, tree.id)
+        return any(file.blob is None and not file.left_out for file in known.values())
+
     async def _kept(self, project: Project, tree: Tree) -> Tree:
         """As it is now: another run may have chosen other files, or somebody may have dropped the index."""
         kept = await self._store.tree(project, tree.path, tree.purpose)

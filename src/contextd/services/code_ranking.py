@@ -6,6 +6,7 @@ each signal and has the table of what each is worth.
 
 import json
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -22,14 +23,19 @@ Signal = Literal[
     "words_rank",
     "vector",
     "vector_rank",
+    "vector_lead",
     "closer",
     "closer_rank",
+    "closer_lead",
     "definition",
     "name_words",
     "name_covered",
     "path",
     "container",
     "exported",
+    "length",
+    "function",
+    "type",
     "test",
     "generated",
     "document",
@@ -38,9 +44,16 @@ Signal = Literal[
     "spread",
 ]
 SIGNALS: Final[tuple[Signal, ...]] = get_args(Signal)
+Weighed = Literal[QueryKind, "mention"]
+"""Kinds of query that have weights of their own. A name that nothing defines is a `mention`: what is looked
+for is where it stands, in the type that has such a field, say."""
 
 _K: Final = 20
 """How quickly a rank loses its worth: the first place is 1, the twenty-first a half."""
+_LONGEST: Final = 6
+"""Chunks of two to the power of this many lines, and longer ones, are the longest there are."""
+_FUNCTIONS: Final = frozenset({"function", "method"})
+_TYPES: Final = frozenset({"struct", "class", "interface", "type", "enum", "trait"})
 _SPREAD: Final = 0.92
 """What each further hit in one file keeps of its relevance."""
 _FREE: Final = 2
@@ -75,8 +88,7 @@ class CodeRanking:
         self, query: CodeQuery, mode: Mode, found: Candidates, closer: Mapping[int, float]
     ) -> list[Ranked]:
         """Best first. `closer` has the text model's cosines, or nothing."""
-        kind = query.kind if found.by_name else "words"
-        weights = (self._weights or shipped_weights())[weights_for(kind, mode, bool(closer))]
+        weights = (self._weights or shipped_weights())[_weights_for(query, mode, found, bool(closer))]
         bias = weights["bias"]
         scored = []
         for chunk, signals in signals_of(query, found, closer):
@@ -100,12 +112,31 @@ class CodeRanking:
         return spread
 
 
-def weights_for(kind: QueryKind, mode: Mode, is_close: bool) -> str:
-    """Which row of the table: by what was asked, how, and whether the text model took part.
-
-    A name that nothing defines is ranked as a word: the weights of names count on a definition.
-    """
+def _weights_for(query: CodeQuery, mode: Mode, found: Candidates, is_close: bool) -> str:
+    """Which row of the table: by what was asked, how, and whether the text model took part."""
+    kind: Weighed = query.kind
+    # By meaning alone no definitions are looked up.
+    if kind == "identifier" and mode != "vector" and not found.by_name:
+        kind = "mention"
     return f"{kind}/{mode}{'/closer' if is_close and mode == 'hybrid' else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Leads:
+    """How far a cosine is above those of the other candidates: what is high differs from query to query."""
+
+    mean: float
+    spread: float
+
+    @classmethod
+    def of(cls, cosines: Mapping[int, float]) -> "_Leads":
+        if not cosines:
+            return cls(0.0, 1.0)
+        return cls(statistics.fmean(cosines.values()), statistics.pstdev(cosines.values()) or 1.0)
+
+    def over_the_rest(self, cosine: float) -> float:
+        """0 for two standard deviations below the mean, 1 for four above it."""
+        return max(0.0, min(1.0, ((cosine - self.mean) / self.spread + 2) / 6))
 
 
 def signals_of(
@@ -116,6 +147,7 @@ def signals_of(
     by_vector = {chunk: (rank, cosine) for rank, (chunk, cosine) in enumerate(found.by_vector)}
     best = max((score for _, score in found.by_words), default=0.0) or 1.0
     by_closer = {chunk: rank for rank, chunk in enumerate(sorted(closer, key=lambda one: -closer[one]))}
+    vector_lead, closer_lead = _Leads.of(dict(found.by_vector)), _Leads.of(closer)
     named = frozenset(found.by_name)
     asked = _stems(query.text)
     for chunk, row in found.rows.items():
@@ -128,10 +160,12 @@ def signals_of(
             rank, cosine = by_vector[chunk]
             signals["vector"] = max(0.0, cosine)
             signals["vector_rank"] = _K / (_K + rank)
+            signals["vector_lead"] = vector_lead.over_the_rest(cosine)
         if chunk in closer:
             signals["closer"] = max(0.0, closer[chunk])
             signals["closer_rank"] = _K / (_K + by_closer[chunk])
-        _add_names(signals, query, row, asked, chunk in named)
+            signals["closer_lead"] = closer_lead.over_the_rest(closer[chunk])
+        _add_symbol(signals, query, row, asked, chunk in named)
         _add_places(signals, row, asked)
         if "test" in asked:
             # Tests are what is looked for.
@@ -139,13 +173,16 @@ def signals_of(
         yield chunk, signals
 
 
-def _add_names(
+def _add_symbol(
     signals: dict[str, float], query: CodeQuery, row: ChunkRow, asked: frozenset[str], is_named: bool
 ) -> None:
     symbol = row.symbol
+    signals["length"] = min(1.0, math.log2(1 + row.end_line - row.start_line) / _LONGEST)
     if symbol is None:
         signals["nameless"] = 1.0
         return
+    signals["function"] = 1.0 if symbol.kind in _FUNCTIONS else 0.0
+    signals["type"] = 1.0 if symbol.kind in _TYPES else 0.0
     if is_named and symbol.name in query.names:
         signals["definition"] = 1.0
     elif is_named:

@@ -32,8 +32,8 @@ from contextd.services.used_trees import UsedTrees
 DEPTH: Final = 100
 """Candidates by words, and as many by meaning."""
 _PHRASE_DEPTH: Final = 2_000
-RERANKED: Final = 60
-"""So many of the best are read closer, with the text model's vectors."""
+RERANKED: Final = 30
+"""So many of the best are read closer, with the text model's vectors. More of them find nothing more."""
 _REMEMBERED: Final = 256
 _CONTEXT_LINES: Final = 5
 
@@ -126,9 +126,16 @@ class CodeSearch:
             order, again = await self._order(indexed, query, wanted, ask, caller.tally)
             remembered = remembered and again
             stale = await self._changed(indexed, order.ranked, _looks_as_it_was)
+        hits = await self._shown(indexed, order.ranked, frozenset(path for _, path in stale))
+        moved = await self._now(indexed)
+        if moved.versions != indexed.versions:
+            # A run has changed the trees meanwhile, and what was found may have gone away: after an upgrade
+            # all of it does.
+            indexed = moved
+            order, remembered = await self._order(indexed, query, wanted, ask, caller.tally)
+            hits = await self._shown(indexed, order.ranked, frozenset(path for _, path in stale))
         caller.tally.cache_hits += remembered
         caller.tally.cache_misses += not remembered
-        hits = await self._shown(indexed, order.ranked, frozenset(path for _, path in stale))
         return Found(hits, order.total, remembered, indexed)
 
     async def _order(
@@ -153,14 +160,21 @@ class CodeSearch:
         if not query.words:
             return _Order((), 0)
         coming: asyncio.Future[Embedding | None] | None = None
-        if ask.mode == "hybrid" and query.kind == "words" and self._text_model is not None:
+        if ask.mode == "hybrid" and query.kind != "identifier" and self._text_model is not None:
             coming = asyncio.ensure_future(self._text_model.query(query.text, tally))
         try:
+            mode = ask.mode
             found = await self._store.candidates(
-                indexed.project, indexed.trees, self._probe(query, wanted, ask.mode)
+                indexed.project, indexed.trees, self._probe(query, wanted, mode)
             )
+            if mode == "vector" and not found.by_vector:
+                # There is no model, or the index is of an older one and being made anew: by words at least.
+                mode = "keyword"
+                found = await self._store.candidates(
+                    indexed.project, indexed.trees, self._probe(query, wanted, mode)
+                )
             found = await self._with_phrases(indexed.project, found, query)
-            ranked = self._ranking.rank(query, ask.mode, found, {})
+            ranked = self._ranking.rank(query, mode, found, {})
             if coming is not None:
                 ranked = await self._read_closer(indexed.project, query, found, ranked, await coming)
         finally:
@@ -261,6 +275,10 @@ class CodeSearch:
                 except IndexingInProgress:
                     # They are being read right now: what is found is marked as stale.
                     continue
+        return await self._now(indexed)
+
+    async def _now(self, indexed: Indexed) -> Indexed:
+        """Raises NotIndexed when somebody dropped the index."""
         trees = await self._store.trees(indexed.project)
         here = tuple(tree for tree in trees if tree.path == indexed.root)
         if not here:

@@ -33,6 +33,8 @@ class Embeddings:
         self._back = asyncio.Event()
         self.down: str | None = None
         """Why the last attempt failed; None while the model answers."""
+        self.catching_up = False
+        """Whether records wait for vectors of today's model; until then they are found by keyword."""
 
     async def document(self, text: str, content: Content = "text") -> Embedding | None:
         """None when the model is away: the record is kept, and embedded when it is back."""
@@ -93,6 +95,7 @@ class Embeddings:
             # Nothing is kept at all: no need to ask an endpoint for its dimension.
             return False
         records = await store.unembedded(await self.space(), _CATCH_UP_BATCH)
+        self.catching_up = bool(records)
         if not records:
             return False
         embeddings = await self._embed([record.passage for record in records], "text", "document")

@@ -69,7 +69,11 @@ class Health:
             parts=(
                 Part("checkpoint", store_error),
                 Part("store", store_error),
-                Part("embedding", model_error and f"{model_error}; searching by keyword"),
+                Part(
+                    "embedding",
+                    model_error and f"{model_error}; searching by keyword",
+                    level="catching up" if self._embeddings.catching_up else None,
+                ),
                 self._sandbox_part(),
             ),
             tools=self._count_tools(),

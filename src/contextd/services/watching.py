@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from contextd.domain.code_store import Tree
-from contextd.domain.errors import Fault, IndexingInProgress
+from contextd.domain.errors import Fault, IndexingInProgress, StoreUnavailable
 from contextd.domain.ports import Clock
 from contextd.domain.records import Project
 from contextd.services.code_index import CodeIndex
@@ -23,6 +23,10 @@ _QUICK_FILES: Final = 5_000
 """A tree of so many files is walked while a caller waits; a larger one is not."""
 
 
+Place: TypeAlias = tuple[str, str]
+"""A project's key, and a folder."""
+
+
 class Watcher(Protocol):
     def changes(self, folder: str) -> AsyncIterator[None]:
         """One item for each burst of changes below a folder. Raises OSError when it cannot be watched."""
@@ -34,23 +38,26 @@ class Watching:
         self._watcher = watcher
         self._used = used
         self._clock = clock
-        self._watched: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._watched: dict[Place, asyncio.Task[None]] = {}
+        self._runs = False
 
     async def run(self) -> None:
         """Watch what is in use, until cancelled."""
+        self._runs = True
         try:
             while True:
                 self._used.news.clear()
-                wanted = {(each.project.key, each.tree.path): each for each in self._used.now()}
-                for key in self._watched.keys() - wanted.keys():
-                    self._stop(key)
-                for key in wanted.keys() - self._watched.keys():
-                    self._start(key, wanted[key])
+                wanted = {_place(each) for each in self._used.now()}
+                for place in self._watched.keys() - wanted:
+                    self._stop(place)
+                for place in wanted - self._watched.keys():
+                    self._start(place)
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._used.news.wait(), _LOOK_AGAIN_S)
         finally:
-            for key in list(self._watched):
-                self._stop(key)
+            self._runs = False
+            for place in list(self._watched):
+                self._stop(place)
 
     async def up_to_date(self, indexed: Indexed) -> bool:
         """Bring the trees up to their files. False if that would take long, or is being done elsewhere."""
@@ -63,29 +70,40 @@ class Watching:
     async def _is_fresh(self, project: Project, tree: Tree) -> bool:
         if _file_count(tree) > _QUICK_FILES:
             return False
+        if self._runs and await self._index.is_older(tree, project):
+            # All of it is read again, beside: `touch` has said so.
+            return False
         try:
             await self._index.follow(tree, project)
         except IndexingInProgress:
             return False
         return True
 
-    def _start(self, key: tuple[str, str], used: UsedTree) -> None:
-        self._watched[key] = asyncio.create_task(self._watch(used), name=f"watch {key[0]}")
+    def _start(self, place: Place) -> None:
+        self._watched[place] = asyncio.create_task(self._watch(place), name=f"watch {place[0]}")
 
-    def _stop(self, key: tuple[str, str]) -> None:
-        self._watched.pop(key).cancel()
+    def _stop(self, place: Place) -> None:
+        self._watched.pop(place).cancel()
 
-    async def _watch(self, used: UsedTree) -> None:
+    async def _watch(self, place: Place) -> None:
         changed = asyncio.Event()
-        listening = asyncio.create_task(self._listen(used.tree.path, changed))
+        listening = asyncio.create_task(self._listen(place[1], changed))
         try:
             # What changed while nobody was looking comes first.
             changed.set()
             while True:
                 await changed.wait()
                 changed.clear()
-                took = await self._follow(used)
-                await asyncio.sleep(took * (1 / _SHARE - 1))
+                started = self._clock.monotonic()
+                # A folder may have two trees, of its code and of other files.
+                trees = [used for used in self._used.now() if _place(used) == place]
+                if all([await self._follow(used) for used in trees]):
+                    rest = (self._clock.monotonic() - started) * (1 / _SHARE - 1)
+                else:
+                    # The files may never change again, and what is older than the model would stay so.
+                    changed.set()
+                    rest = _LOOK_AGAIN_S
+                await asyncio.sleep(rest)
         finally:
             listening.cancel()
 
@@ -96,17 +114,23 @@ class Watching:
         except OSError as error:
             logger.warning("an indexed project cannot be watched (%s)", error.strerror or error)
 
-    async def _follow(self, used: UsedTree) -> float:
-        started = self._clock.monotonic()
+    async def _follow(self, used: UsedTree) -> bool:
+        """False when it should be tried again."""
         try:
             report = await self._index.follow(used.tree, used.project)
             if report.indexed or report.removed:
                 logger.info("followed %d changed and %d removed files", report.indexed, report.removed)
         except IndexingInProgress:
             logger.debug("somebody else is indexing this project")
+            return False
         except Fault as fault:
             logger.warning("following a project's files failed: %s", fault.problem)
-        return self._clock.monotonic() - started
+            return not isinstance(fault, StoreUnavailable)
+        return True
+
+
+def _place(used: UsedTree) -> Place:
+    return used.project.key, used.tree.path
 
 
 def _file_count(tree: Tree) -> int:

@@ -75,6 +75,7 @@ class CheckpointSaved(Output):
 @tool(
     toolset="checkpoints",
     not_for="a lesson that outlives this task: memory_store; an error with its fix: remediation_save",
+    asked="interrupt the work and be able to go on later; hand it over to the next session",
     lean=("summary", "project_path", "description", "context"),
     examples=(
         Example(
@@ -149,6 +150,7 @@ class CheckpointsFound(Output):
 @tool(
     toolset="checkpoints",
     not_for="lessons: memory_search; code: search_code; the newest of a project: checkpoint_list",
+    asked="pick up earlier work again; where did we stop",
     lean=("query", "project_path", "detail"),
     timeout_s=10,
     read_only=True,
@@ -256,6 +258,7 @@ def _restore_budget(ask: CheckpointRestore) -> int:
     toolset="checkpoints",
     budget=_restore_budget,
     not_for="finding one: checkpoint_search",
+    asked="go on with earlier work from where it stopped",
     lean=("id", "level"),
     read_only=True,
 )

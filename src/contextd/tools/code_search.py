@@ -94,7 +94,7 @@ class CodeResults(Output):
 @tool(
     toolset="code",
     not_for="who calls a symbol: symbol_lookup; text that is no code: memory_search, checkpoint_search",
-    asked="where in the source is something done; grep for an implementation",
+    asked="where in the source is something done; where do we do it; grep for an implementation",
     lean=("path", "query", "limit", "detail", "branch_id"),
     timeout_s=30,
     read_only=True,

@@ -45,7 +45,8 @@ class BranchOpened(Output):
 @tool(
     toolset="folding",
     not_for="a single answer: give it a token_budget; saving work: checkpoint_save",
-    asked="run a subtask in isolation, explore without filling the context window, fold",
+    asked="run a subtask in isolation; hand a task over to a context of its own; "
+    "explore without filling the context window, fold",
     lean=("description", "prompt", "budget"),
     budget=limits.BRANCH_TOKENS,
     examples=(
@@ -160,7 +161,7 @@ class BranchShown(Output):
     toolset="folding",
     read_only=True,
     not_for="reading what it found: ref_get",
-    asked="how many tokens and how much time a branch has left",
+    asked="how many tokens and how much time a branch has left; has a subtask ended",
 )
 async def branch_status(folding: Folding, ask: BranchStatusAsk, caller: Caller) -> BranchShown:
     """Say how a branch stands: state, tokens and time left, its children."""

@@ -79,7 +79,7 @@ class MemoryStored(Output):
 @tool(
     toolset="memories",
     not_for="an error with its fix: remediation_save; where the work stands: checkpoint_save",
-    asked="learn from this; keep in mind for later; take a note of a decision or convention",
+    asked="learn from this; keep in mind for later; take a note of a decision, convention or fact",
     lean=("project_path", "title", "content", "outcome"),
     examples=(
         Example(

@@ -72,7 +72,7 @@ class SkillCreated(Output):
 @tool(
     toolset="skills",
     not_for="facts and lessons: memory_store; changing a skill: skill_update",
-    asked="save a procedure or playbook to reuse",
+    asked="save a procedure, workflow or playbook to reuse",
     timeout_s=120,
     examples=(
         Example(

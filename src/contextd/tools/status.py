@@ -17,7 +17,9 @@ class StatusAsk(Input):
 class ServiceStatus(Output):
     status: Literal["healthy", "unhealthy", "unknown"]
     error: str | None = None
-    level: str | None = Field(None, description="how the sandbox keeps commands apart")
+    level: str | None = Field(
+        None, description="how the sandbox keeps commands apart; whether embedding catches up"
+    )
 
 
 class StatusMetrics(Output):

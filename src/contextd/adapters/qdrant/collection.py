@@ -93,6 +93,10 @@ class Collection:
                 # One went away since; the server has written all the others before it says so.
                 if error.status_code != 404:
                     raise
+            older = await self._connection.vector_names() - {name for each in kept for name in _dense(each)}
+            if older:
+                # Nobody asks for them any more, and they would stay as long as the record.
+                await client.delete_vectors(self._name, sorted(older), unchanged(kept), wait=True)
 
     async def remove(self, project: Project, points: Sequence[str] | None = None) -> int:
         """Remove these points of the project, by default all; returns how many were there."""

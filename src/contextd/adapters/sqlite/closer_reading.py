@@ -26,15 +26,15 @@ def closer(
     return found
 
 
-def unread(connection: sqlite3.Connection, model: str, limit: int) -> list[tuple[int, str]]:
-    """Chunks without a vector of this model, with their text."""
+def unread(connection: sqlite3.Connection, recipe: str, model: str, limit: int) -> list[tuple[int, str]]:
+    """Chunks without a vector of this model, with their text. Those of another recipe are about to go."""
     rows = connection.execute(
         "SELECT chunks.id, chunks.start_line, chunks.end_line, blobs.content FROM chunks"
         " JOIN blobs ON blobs.id = chunks.blob LEFT JOIN closer"
         " ON closer.chunk = chunks.id AND closer.model = ?"
         " WHERE closer.chunk IS NULL AND chunks.blob IN (SELECT blob FROM files)"
-        " ORDER BY chunks.id LIMIT ?",
-        (model, limit),
+        " AND blobs.recipe = ? ORDER BY chunks.id LIMIT ?",
+        (model, recipe, limit),
     )
     return [
         (int(id), "\n".join(zlib.decompress(content).decode().split("\n")[start - 1 : end]))
@@ -50,3 +50,7 @@ def attach(connection: sqlite3.Connection, model: str, vectors: Sequence[tuple[i
         " ON CONFLICT (chunk) DO UPDATE SET model = excluded.model, vector = excluded.vector",
         [(chunk, model, half) for chunk, half in vectors],
     )
+
+
+def forget_others(connection: sqlite3.Connection, model: str) -> None:
+    connection.execute("DELETE FROM closer WHERE model <> ?", (model,))

@@ -32,7 +32,7 @@ def find(
     allowed = _allowed(connection, view, trees, probe.filter)
     by_words, total = _by_words(connection, view, allowed, probe)
     near: list[tuple[int, float]] = []
-    if probe.vector is not None:
+    if probe.vector is not None and view.comparable:
         import numpy as np
 
         with vectors.lock:
@@ -134,7 +134,7 @@ def _judged(
         blob: [place for place in here if (blob, place.path.rpartition("/")[0]) in wanted]
         for blob, here in view.places.items()
     }
-    return view_of({blob: here for blob, here in kept.items() if here})
+    return view_of({blob: here for blob, here in kept.items() if here}, view.comparable)
 
 
 def _allowed(

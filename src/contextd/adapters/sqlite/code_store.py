@@ -54,7 +54,7 @@ class SqliteCodeStore:
         self._recipe = recipe
         self._writer = Writer(CODE)
         self._readers = Readers(CODE, _MAPPED_BYTES)
-        self._views = TreeViews()
+        self._views = TreeViews(recipe)
         self._vectors: dict[str, CodeVectors] = {}
 
     # --- writing ----------------------------------------------------------------------
@@ -147,7 +147,8 @@ class SqliteCodeStore:
 
     async def totals(self, project: Project, trees: Sequence[Tree]) -> Totals:
         def work(connection: sqlite3.Connection) -> Totals:
-            return code_totals.totals(connection, self._views.of(connection, project.key, trees), trees)
+            view = self._views.of(connection, project.key, trees)
+            return code_totals.totals(connection, view, trees, self._recipe)
 
         return await self._read(project, work, Totals(0, 0, 0, 0, 0, 0, 0, {}))
 
@@ -202,13 +203,18 @@ class SqliteCodeStore:
 
     async def unread(self, project: Project, model: str, limit: int) -> list[tuple[int, str]]:
         return await self._read(
-            project, lambda connection: closer_reading.unread(connection, model, limit), []
+            project, lambda connection: closer_reading.unread(connection, self._recipe, model, limit), []
         )
 
     async def attach(self, project: Project, model: str, vectors: Sequence[tuple[int, Vector]]) -> None:
         halves = [(chunk, to_half(vector)) for chunk, vector in vectors]
         await self._writer.run(
             self._file(project), lambda connection: closer_reading.attach(connection, model, halves)
+        )
+
+    async def forget_others(self, project: Project, model: str) -> None:
+        await self._writer.run(
+            self._file(project), lambda connection: closer_reading.forget_others(connection, model)
         )
 
     async def close(self) -> None:

@@ -8,12 +8,18 @@ from contextd.adapters.sqlite.code_trees import TreeView
 from contextd.domain.code_store import Totals, Tree
 
 
-def totals(connection: sqlite3.Connection, view: TreeView, trees: Sequence[Tree]) -> Totals:
+def totals(connection: sqlite3.Connection, view: TreeView, trees: Sequence[Tree], recipe: str) -> Totals:
+    """Embeddings are those of this recipe: no other takes part in a search."""
     mine = f"(SELECT blob FROM files WHERE root IN ({', '.join(str(tree.id) for tree in trees)}))"
     counts = [
         int(connection.execute(f"SELECT count({what}) FROM {table} WHERE blob IN {mine}").fetchone()[0])
-        for what, table in (("*", "symbols"), ("*", "chunks"), ("vector", "chunks"))
+        for what, table in (("*", "symbols"), ("*", "chunks"))
     ]
+    (embeddings,) = connection.execute(
+        f"SELECT count(vector) FROM chunks WHERE blob IN {mine}"
+        " AND blob IN (SELECT id FROM blobs WHERE recipe = ?)",
+        (recipe,),
+    ).fetchone()
     (closer,) = connection.execute(
         f"SELECT count(*) FROM closer JOIN chunks ON chunks.id = closer.chunk WHERE chunks.blob IN {mine}"
     ).fetchone()
@@ -32,7 +38,7 @@ def totals(connection: sqlite3.Connection, view: TreeView, trees: Sequence[Tree]
         files=sum(map(len, view.places.values())),
         symbols=counts[0],
         chunks=counts[1],
-        embeddings=counts[2],
+        embeddings=int(embeddings),
         closer=int(closer),
         words=int(words),
         size_bytes=_size(connection),

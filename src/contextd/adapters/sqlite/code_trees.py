@@ -29,6 +29,9 @@ class TreeView:
 
     places: dict[int, list[Place]]
     alive: "NDArray[np.int64]"
+    comparable: bool
+    """Whether all were taken in by today's recipe. If not, some have no vector that a query's can meet, and
+    those that have would win by that alone."""
 
     def narrowed(self, filter: CodeFilter) -> "TreeView":
         """Only the files that the filter's paths leave."""
@@ -45,19 +48,20 @@ class TreeView:
             ]
             if kept:
                 places[blob] = kept
-        return view_of(places)
+        return view_of(places, self.comparable)
 
 
-def view_of(places: dict[int, list[Place]]) -> TreeView:
+def view_of(places: dict[int, list[Place]], comparable: bool) -> TreeView:
     import numpy as np
 
-    return TreeView(places, np.fromiter(places, dtype=np.int64, count=len(places)))
+    return TreeView(places, np.fromiter(places, dtype=np.int64, count=len(places)), comparable)
 
 
 class TreeViews:
     """The last few, by project and version."""
 
-    def __init__(self) -> None:
+    def __init__(self, recipe: str) -> None:
+        self._recipe = recipe
         self._views: OrderedDict[tuple[object, ...], TreeView] = OrderedDict()
         self._lock = Lock()
 
@@ -70,7 +74,7 @@ class TreeViews:
         with self._lock:
             known = self._views.get(key)
         if known is None:
-            known = _read(connection, trees)
+            known = _read(connection, trees, self._recipe)
             with self._lock:
                 self._views[key] = known
                 if len(self._views) > _REMEMBERED:
@@ -78,7 +82,7 @@ class TreeViews:
         return known
 
 
-def _read(connection: sqlite3.Connection, trees: Sequence[Tree]) -> TreeView:
+def _read(connection: sqlite3.Connection, trees: Sequence[Tree], recipe: str) -> TreeView:
     places: dict[int, list[Place]] = {}
     seen: set[str] = set()
     for tree in trees:
@@ -89,4 +93,5 @@ def _read(connection: sqlite3.Connection, trees: Sequence[Tree]) -> TreeView:
                 places.setdefault(int(blob), []).append(Place(path, int(marks)))
     for here in places.values():
         here.sort(key=lambda place: (len(place.path), place.path))
-    return view_of(places)
+    older = connection.execute("SELECT id FROM blobs WHERE recipe <> ?", (recipe,))
+    return view_of(places, not any(blob in places for (blob,) in older))
