@@ -16,7 +16,7 @@ from contextd.domain.code_store import Candidates, ChunkRow, CodeFilter, Probe
 from contextd.domain.records import Project
 from contextd.domain.source_text import lines_of
 from contextd.services.code_index import Choice
-from contextd.services.code_search import DEPTH
+from contextd.services.code_search import DEPTH, with_names
 from contextd.services.indexed_trees import Indexed, indexed_at
 from contextd.settings import Settings
 from contextd.wiring import House, build, open_house
@@ -64,6 +64,7 @@ class Repository:
             depth=DEPTH,
         )
         found = await room.store.candidates(self.indexed.project, self.indexed.trees, probe)
+        found = with_names(found, probe.vector, room.reader)
         vector = await self.house.embeddings.query(question.text, Caller().tally)
         assert vector is not None
         closer = await room.store.closer(

@@ -39,7 +39,7 @@ Floats = NDArray[np.floating]
 
 _FILE: Final = Path(code_ranking.__file__).with_name("code_weights.json")
 _BY_WORDS: Final = frozenset({"words", "words_rank"})
-_BY_VECTOR: Final = frozenset({"vector", "vector_rank", "vector_lead"})
+_BY_VECTOR: Final = frozenset({"vector", "vector_rank", "vector_lead", "name_meaning", "typical"})
 _BY_TEXT_MODEL: Final = frozenset({"closer", "closer_rank", "closer_lead"})
 _NAMED: Final[frozenset[Weighed]] = frozenset({"identifier", "mention"})
 """A search for a name does not ask the text model."""

@@ -4,7 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from contextd.adapters.code_static import CodeStatic
@@ -24,6 +24,10 @@ _WORTH_A_PROCESS: Final = 150
 """Fewer texts than this are done sooner here than a process starts."""
 
 
+_KEPT_NAMES: Final = 4_096
+"""A kilobyte each. The names of a project come again with every search."""
+
+
 class LocalSourceReader:
     """The SourceReader port, on this machine's cores."""
 
@@ -31,6 +35,7 @@ class LocalSourceReader:
         self._more_languages = more_languages
         self._model = model or CodeStatic()
         self._turn = asyncio.Lock()
+        self._name = lru_cache(maxsize=_KEPT_NAMES)(self._model.query)
 
     @cached_property
     def _languages(self) -> Languages:
@@ -70,6 +75,13 @@ class LocalSourceReader:
 
     def query(self, text: str) -> Vector:
         return Vector(self._model.query(text).astype("<f4").tobytes())
+
+    def near(self, query: Vector, names: Sequence[str]) -> list[float]:
+        """The cosine of each name, read as a query is."""
+        import numpy as np
+
+        asked = np.frombuffer(query, dtype="<f4")
+        return [float(np.vecdot(self._name(name), asked)) for name in names]
 
     @asynccontextmanager
     async def digesting(self, count: int) -> AsyncIterator[Digesting]:

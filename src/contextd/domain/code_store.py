@@ -238,6 +238,10 @@ class Candidates:
     rows: Mapping[int, ChunkRow]
     total: int
     """Chunks that hold any of the words, or all that the filter leaves when there are none."""
+    typical: Mapping[int, float] = field(default_factory=dict)
+    """With the cosine to the mean of all that is indexed, for those that have a vector."""
+    names_near: Mapping[int, float] = field(default_factory=dict)
+    """With the cosine of the symbol's name to what was asked, once somebody looked."""
 
 
 class CodeFinder(Protocol):

@@ -30,6 +30,7 @@ Signal = Literal[
     "definition",
     "name_words",
     "name_covered",
+    "name_meaning",
     "path",
     "container",
     "exported",
@@ -41,6 +42,7 @@ Signal = Literal[
     "document",
     "nameless",
     "part",
+    "typical",
     "spread",
 ]
 SIGNALS: Final[tuple[Signal, ...]] = get_args(Signal)
@@ -165,6 +167,8 @@ def signals_of(
             signals["closer"] = max(0.0, closer[chunk])
             signals["closer_rank"] = _K / (_K + by_closer[chunk])
             signals["closer_lead"] = closer_lead.over_the_rest(closer[chunk])
+        signals["name_meaning"] = max(0.0, found.names_near.get(chunk, 0.0))
+        signals["typical"] = max(0.0, found.typical.get(chunk, 0.0))
         _add_symbol(signals, query, row, asked, chunk in named)
         _add_places(signals, row, asked)
         if "test" in asked:

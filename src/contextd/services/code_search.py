@@ -45,6 +45,8 @@ class Refresher(Protocol):
 class QueryReader(Protocol):
     def query(self, text: str) -> Vector: ...
 
+    def near(self, query: Vector, names: Sequence[str]) -> list[float]: ...
+
 
 class TextModel(Protocol):
     """The part of Embeddings that a search needs."""
@@ -164,16 +166,16 @@ class CodeSearch:
             coming = asyncio.ensure_future(self._text_model.query(query.text, tally))
         try:
             mode = ask.mode
-            found = await self._store.candidates(
-                indexed.project, indexed.trees, self._probe(query, wanted, mode)
-            )
+            probe = self._probe(query, wanted, mode)
+            found = await self._store.candidates(indexed.project, indexed.trees, probe)
             if mode == "vector" and not found.by_vector:
                 # There is no model, or the index is of an older one and being made anew: by words at least.
+                probe = self._probe(query, wanted, "keyword")
+                found = await self._store.candidates(indexed.project, indexed.trees, probe)
+            if not found.by_vector:
                 mode = "keyword"
-                found = await self._store.candidates(
-                    indexed.project, indexed.trees, self._probe(query, wanted, mode)
-                )
             found = await self._with_phrases(indexed.project, found, query)
+            found = with_names(found, probe.vector, self._reader)
             ranked = self._ranking.rank(query, mode, found, {})
             if coming is not None:
                 ranked = await self._read_closer(indexed.project, query, found, ranked, await coming)
@@ -214,12 +216,13 @@ class CodeSearch:
             for chunk, row in found.rows.items()
             if _has(lines.get(row.blob, []), row, query.phrases)
         }
-        return Candidates(
-            [each for each in found.by_words if each[0] in kept],
-            [each for each in found.by_vector if each[0] in kept],
-            [chunk for chunk in found.by_name if chunk in kept],
-            kept,
-            len(kept),
+        return replace(
+            found,
+            by_words=[each for each in found.by_words if each[0] in kept],
+            by_vector=[each for each in found.by_vector if each[0] in kept],
+            by_name=[chunk for chunk in found.by_name if chunk in kept],
+            rows=kept,
+            total=len(kept),
         )
 
     async def _read_closer(
@@ -299,6 +302,15 @@ class CodeSearch:
             for each in ranked
             if each.row.blob in lines
         ]
+
+
+def with_names(found: Candidates, vector: Vector | None, reader: QueryReader) -> Candidates:
+    """How near the names of the symbols are; not by words alone, nor by an index of an older model."""
+    if vector is None or not found.by_vector:
+        return found
+    symbols = {chunk: row.symbol for chunk, row in found.rows.items() if row.symbol is not None}
+    names = [f"{symbol.container} {symbol.name}" for symbol in symbols.values()]
+    return replace(found, names_near=dict(zip(symbols, reader.near(vector, names), strict=True)))
 
 
 def _is_as_it_was(then: Print, now: Print | None) -> bool:

@@ -26,6 +26,7 @@ def find(
     vectors: CodeVectors,
     probe: Probe,
 ) -> Candidates:
+    whole = view
     view = view.narrowed(probe.filter)
     if probe.filter.ddd_patterns:
         view = _judged(connection, view, trees, probe.filter)
@@ -42,7 +43,11 @@ def find(
     by_name = _by_name(connection, view, allowed, probe)
     wanted = {chunk for chunk, _ in by_words} | {chunk for chunk, _ in near} | by_name.keys()
     rows = {row.id: row for row in _rows(connection, view, wanted, by_name)}
-    return Candidates(_in_order(by_words, rows), _in_order(near, rows), list(by_name), rows, total)
+    typical: dict[int, float] = {}
+    if near:
+        with vectors.lock:
+            typical = vectors.typical(sorted(rows), whole.alive)
+    return Candidates(_in_order(by_words, rows), _in_order(near, rows), list(by_name), rows, total, typical)
 
 
 def _in_order(found: Sequence[tuple[int, float]], rows: Mapping[int, ChunkRow]) -> list[tuple[int, float]]:

@@ -2,6 +2,8 @@
 
 import sqlite3
 import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from contextd.domain.records import Vector
@@ -13,6 +15,13 @@ if TYPE_CHECKING:
 _BLOCK: Final = 4096
 _MOST_DEAD: Final = 0.5
 """Of what is held: beyond that it is let go, and read anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mean:
+    alive: "NDArray[np.int64]"
+    last: int
+    mean: "NDArray[np.float32]"
 
 
 class CodeVectors:
@@ -27,6 +36,7 @@ class CodeVectors:
         self._ids: list[NDArray[np.int64]] = []
         self._blobs: list[NDArray[np.int64]] = []
         self._rows: list[NDArray[np.float32]] = []
+        self._mean: _Mean | None = None
 
     def follow(self, connection: sqlite3.Connection) -> None:
         """Take in what was written since the last time, by any process."""
@@ -83,6 +93,44 @@ class CodeVectors:
         order = np.lexsort((ids[nearest], -cosines[nearest]))
         return [(int(ids[row]), float(cosines[row])) for row in nearest[order]]
 
+    def typical(self, chunks: Sequence[int], alive: "NDArray[np.int64]") -> dict[int, float]:
+        """The cosine of each of these chunks, ids ascending, to the mean of all of the blobs `alive`."""
+        import numpy as np
+
+        if not self._ids:
+            return {}
+        mean = self._mean_of(alive)
+        ids, wanted = self._joined(self._ids), np.array(chunks, np.int64)
+        at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
+        at = at[ids[at] == wanted]
+        found: dict[int, float] = {}
+        start = 0
+        for rows in self._rows:
+            own = at[(at >= start) & (at < start + len(rows))]
+            cosines = np.vecdot(rows[own - start], mean)
+            found |= zip(ids[own].tolist(), cosines.tolist(), strict=True)
+            start += len(rows)
+        return found
+
+    def _mean_of(self, alive: "NDArray[np.int64]") -> "NDArray[np.float32]":
+        """Of length one; remembered, as it is the same from search to search."""
+        import numpy as np
+
+        known = self._mean
+        if known is not None and known.alive is alive and known.last == self._last:
+            return known.mean
+        mask = np.isin(self._joined(self._blobs), alive).astype(np.float64)
+        total = np.zeros(self._rows[0].shape[1])
+        start = 0
+        for rows in self._rows:
+            # In double precision, so that it does not show in which order the chunks were taken in.
+            total += np.einsum("i,ij->j", mask[start : start + len(rows)], rows, dtype=np.float64)
+            start += len(rows)
+        length = np.sqrt(np.square(total).sum())
+        mean = (total / length if length else total).astype(np.float32)
+        self._mean = _Mean(alive, self._last, mean)
+        return mean
+
     @staticmethod
     def _joined(parts: "list[NDArray[np.int64]]") -> "NDArray[np.int64]":
         import numpy as np
@@ -93,4 +141,5 @@ class CodeVectors:
 
     def _forget(self) -> None:
         self._last = 0
+        self._mean = None
         self._ids, self._blobs, self._rows = [], [], []
