@@ -1,6 +1,6 @@
 """How many of the turns that answer a question memory_search finds, on conversations in the LoCoMo format.
 
-python bench/conversation_recall.py PATH [--only N]
+python bench/conversation_recall.py PATH [--only N] [--published DIR]
 
 PATH is a JSON list of conversations: `conversation` has `session_1`, `session_1_date_time`, …, each
 session a list of turns with `dia_id`, `speaker` and `text`; `qa` is a list of questions with `question`,
@@ -9,6 +9,8 @@ memory: the turn as its title, the turn between its neighbours, with the date, a
 
 recall is the share of a question's evidence turns among the first so many found, any whether one of them is
 there, sessions the share of the sessions that hold its evidence among the first so many different ones.
+With --published, a folder with `model.safetensors` and `vocab.txt` of all-MiniLM-L6-v2, that model and ours
+are compared: each alone, by cosine.
 """
 
 import argparse
@@ -23,8 +25,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from contextd.domain.callers import Caller
 from contextd.domain.limits import MAX_MEMORY_CONTENT_LENGTH, MAX_SUMMARY_LENGTH
+from contextd.domain.records import Purpose, Vector
 from contextd.services.archive import Archive
 from contextd.services.memories import FUSION
 from contextd.services.memory_records import KIND, Draft, Memory
@@ -32,6 +38,8 @@ from contextd.services.projects import project_at
 from contextd.settings import RateLimit, Settings
 from contextd.wiring import House, build, open_house
 from processes import data_folder
+from published_minilm import PublishedMiniLM
+from ranking_scores import Score, difference
 from report import Table
 
 _DEPTHS: Final = (5, 10)
@@ -42,8 +50,12 @@ _TURN: Final = re.compile(r"D:?(\d+):(\d+)")
 _FIRST: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _CALLER: Final = Caller(session="bench")
 
+_OURS: Final = "text model alone"
+_PUBLISHED: Final = "all-MiniLM-L6-v2 as published, alone"
+
 Search = Callable[[str, str], Awaitable[list[str]]]
 """From a question and a project's path to turns, best first."""
+Reader = Callable[[str, Purpose], Awaitable[Vector]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +105,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Recall of evidence turns, in the LoCoMo format.")
     parser.add_argument("path", type=Path)
     parser.add_argument("--only", type=int, help="the first so many conversations")
+    parser.add_argument("--published", type=Path, help="weights of all-MiniLM-L6-v2, to compare with")
     chosen = parser.parse_args()
     conversations = _conversations(json.loads(chosen.path.read_text(encoding="utf-8")))[: chosen.only]
-    for name, table in asyncio.run(_measure(conversations)).items():
-        print(f"## {name}\n\n{table.markdown()}")
+    tallies = asyncio.run(_measure(conversations, chosen.published))
+    for name, of_category in tallies.items():
+        print(f"## {name}\n\n{_table(of_category).markdown()}")
+    if chosen.published:
+        own, other = (Score(tallies[name]["all"].turns[max(_DEPTHS)]) for name in (_OURS, _PUBLISHED))
+        print(f"recall@{max(_DEPTHS)}, the lead of ours alone, 95 %: {difference(own, other)}")
 
 
-async def _measure(conversations: Sequence[Conversation]) -> dict[str, Table]:
+async def _measure(
+    conversations: Sequence[Conversation], published: Path | None
+) -> dict[str, dict[str, Tally]]:
     with data_folder() as folder:
         settings = Settings(data_dir=folder, rate_limit=RateLimit(on=False))
         async with open_house(build(settings)) as house:
@@ -107,7 +126,12 @@ async def _measure(conversations: Sequence[Conversation]) -> dict[str, Table]:
             for conversation in conversations:
                 await _index(archive, conversation)
             searches = {"memory_search": _memory_search(house), "fusion of ranks alone": _fusion(archive)}
-            return {name: await _table(search, conversations) for name, search in searches.items()}
+            if published:
+                searches |= {
+                    _OURS: await _by_vector(conversations, _ours(house)),
+                    _PUBLISHED: await _by_vector(conversations, _theirs(PublishedMiniLM(published))),
+                }
+            return {name: await _tallied(search, conversations) for name, search in searches.items()}
 
 
 async def _index(archive: Archive, conversation: Conversation) -> None:
@@ -145,13 +169,54 @@ def _fusion(archive: Archive) -> Search:
     return search
 
 
-async def _table(search: Search, conversations: Sequence[Conversation]) -> Table:
+def _ours(house: House) -> Reader:
+    async def read(text: str, purpose: Purpose) -> Vector:
+        of = house.embeddings
+        embedding = await (of.query(text, _CALLER.tally) if purpose == "query" else of.document(text))
+        assert embedding is not None
+        return embedding.vector
+
+    return read
+
+
+def _theirs(model: PublishedMiniLM) -> Reader:
+    async def read(text: str, _: Purpose) -> Vector:
+        return Vector(model.vector(text).astype("<f4").tobytes())
+
+    return read
+
+
+async def _by_vector(conversations: Sequence[Conversation], read: Reader) -> Search:
+    """All turns, by their cosine."""
+    known: dict[str, tuple[list[str], NDArray[np.float32]]] = {}
+    for conversation in conversations:
+        texts = [
+            _memory(conversation, number).record().passage for number in range(len(conversation.turns))
+        ]
+        vectors = b"".join([await read(text, "document") for text in texts])
+        rows = np.frombuffer(vectors, "<f4").reshape(len(texts), -1)
+        known[conversation.path] = [turn.id for turn in conversation.turns], rows
+        print(f"read {len(texts)} turns of {conversation.path}", file=sys.stderr, flush=True)
+
+    async def search(question: str, path: str) -> list[str]:
+        ids, rows = known[path]
+        nearest = np.argsort(-(rows @ np.frombuffer(await read(question, "query"), "<f4")), kind="stable")
+        return [ids[at] for at in nearest[:_FOUND]]
+
+    return search
+
+
+async def _tallied(search: Search, conversations: Sequence[Conversation]) -> dict[str, Tally]:
     tallies: dict[str, Tally] = {}
     for conversation in conversations:
         for question in conversation.questions:
             found = await search(question.text, conversation.path)
             for name in (question.category, "all"):
                 tallies.setdefault(name, Tally()).add(found, question.evidence)
+    return tallies
+
+
+def _table(tallies: Mapping[str, Tally]) -> Table:
     columns: tuple[str, ...] = ("category", "questions")
     columns += tuple(f"{what}@{depth}" for what in ("recall", "any", "sessions") for depth in _DEPTHS)
     return Table(columns, tuple((name, *tallies[name].row()) for name in sorted(tallies)))

@@ -33,6 +33,7 @@ from contextd.services import code_ranking
 from contextd.services.code_ranking import SIGNALS, CodeRanking, Weighed, signals_of
 from contextd.services.code_search import RERANKED
 from developer_questions import prepare_whole
+from misremembered import misremembered
 from question_places import placed
 
 Floats = NDArray[np.floating]
@@ -55,6 +56,8 @@ _QUESTIONS_BY_HAND: Final = 1.5
 _NEWTON_STEPS: Final = 25
 _NAMES: Final = 150
 """Symbols of each repository that are asked for by name."""
+_NEARLY: Final = 2.0
+"""What names that are nearly right weigh, all together, beside those that only stand somewhere."""
 _MENTIONS: Final = 300
 """Words inside of types that are tried as names; those that nothing defines are kept."""
 _TYPES: Final = ("struct", "class", "interface", "type", "enum", "trait")
@@ -100,6 +103,7 @@ async def _cases(folder: Path) -> tuple[dict[str, list[Case]], list[str]]:
     described: list[Case] = []
     named: list[Case] = []
     mentioned: list[Case] = []
+    nearly: list[Case] = []
     async with repositories(folder, tests=True) as found:
         names = [each.name for each in found]
         for repository in found:
@@ -109,6 +113,7 @@ async def _cases(folder: Path) -> tuple[dict[str, list[Case]], list[str]]:
                 described += [_case(_without_tests(asked)) for asked in functions]
             named += [_case(asked, named=True) for asked in await _named(repository)]
             mentioned += [_case(asked) for asked in await _mentioned(repository)]
+            nearly += [_case(asked, named=True) for asked in await _misremembered(repository)]
     async with repositories(folder, tests=True, prepare=prepare_whole) as found:
         by_hand = [
             await each.asked(question, CodeFilter()) for each in found for question in await placed(each)
@@ -119,7 +124,7 @@ async def _cases(folder: Path) -> tuple[dict[str, list[Case]], list[str]]:
         "words": _weighed(described, 1.0) + _weighed(words, _WORDS_BY_HAND),
         "question": _weighed(described, 1.0) + _weighed(asked, _QUESTIONS_BY_HAND),
         "identifier": _weighed(named, 1.0),
-        "mention": _weighed(mentioned, 1.0),
+        "mention": _weighed(mentioned, 1.0) + _weighed(nearly, _NEARLY),
     }
     return cases, names
 
@@ -151,6 +156,19 @@ async def _named(repository: Repository) -> list[Asked]:
         best = question.best
         name = f"{best.container}.{best.name}" if best.container and at % 3 == 0 else best.name
         asked.append(await repository.asked(replace(question, text=name), CodeFilter()))
+    return asked
+
+
+async def _misremembered(repository: Repository) -> list[Asked]:
+    """Names that no symbol has, each nearly that of the one that is meant."""
+    chance = random.Random(1)
+    some = chance.sample(repository.questions, min(_NAMES, len(repository.questions)))
+    asked = []
+    for question in some:
+        if name := misremembered(question.best.name, chance):
+            one = await repository.asked(replace(question, text=name), CodeFilter())
+            if one.query.kind == "identifier" and not one.found.by_name:
+                asked.append(one)
     return asked
 
 
