@@ -5,8 +5,10 @@ then made longer than any true one: were it compared with a query of today's, it
 """
 
 import asyncio
+import os
 import sqlite3
 import struct
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager
@@ -437,6 +439,31 @@ async def older_text(data: Path, shop: Path) -> Path:
 
 async def read_closer(house: House, project: Project) -> int:
     return await asyncio.wait_for(house.code.closer.read(project), 60)
+
+
+async def test_a_search_at_the_command_line_takes_an_older_index_in_again_once(
+    older_code: Path, shop: Path
+) -> None:
+    async def at_the_command_line() -> tuple[str, str]:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "contextd", "search", "--path", str(shop), MEANT),
+            env={**os.environ, "CONTEXTD_DATA_DIR": str(older_code)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, told = await process.communicate()
+        assert process.returncode == 0
+        hits, _, _how_long = out.decode().rstrip().rpartition("\n")
+        return hits, told.decode()
+
+    first, told = await at_the_command_line()
+    assert "another version" in told
+    again, told = await at_the_command_line()
+    assert "another version" not in told
+    assert again == first
+    async with quiet_daemon(older_code) as (_, call):
+        statistics = (await call("get_status", path=str(shop)))["statistics"]
+        assert statistics["total_embeddings"] == statistics["total_chunks"] > 0
 
 
 async def test_code_that_an_older_text_model_read_is_read_again_and_ranked_without_it_until_then(

@@ -1,11 +1,14 @@
 """Calls of the code tools from the command line."""
 
 import shlex
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import click
+
 from contextd.domain.callers import Caller, Progress
-from contextd.domain.errors import NotIndexed
+from contextd.domain.errors import Fault, NotIndexed
 from contextd.domain.limits import MAX_TOKENS
 from contextd.edge.call_pipeline import pipeline_of
 from contextd.edge.cli.terminal import ProgressLine
@@ -39,6 +42,9 @@ async def indexed(house: House, tool: str, arguments: dict[str, Any]) -> dict[st
 async def searched(house: House, arguments: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The answer, and which folder of the index was searched. Raises Fault."""
     async with open_house(house, follows=False):
+        with suppress(Fault):
+            # What is wrong with the question, or with the place, the search says itself.
+            await _as_today(house, arguments["path"])
         try:
             answer = await called(house, "search_code", arguments)
         except NotIndexed as fault:
@@ -46,3 +52,17 @@ async def searched(house: House, arguments: dict[str, Any]) -> tuple[dict[str, A
             raise
         around = await indexed_at(house.code.store, arguments["path"], Caller(transport="cli"))
     return answer, around.below
+
+
+async def _as_today(house: House, path: str) -> None:
+    """After an upgrade an index is taken in again, once: nobody follows its files after this call.
+
+    Raises Fault: then the index as it is answers by words.
+    """
+    code = house.code
+    around = await indexed_at(code.store, path, Caller(transport="cli"))
+    older = [tree for tree in around.trees if await code.index.is_older(tree, around.project)]
+    if older:
+        click.echo("the index was made by another version: taking it in again, once", err=True)
+    for tree in older:
+        await code.index.follow(tree, around.project)
