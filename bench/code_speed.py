@@ -2,6 +2,7 @@
 
 python bench/code_speed.py PATH                     100,000 lines, and growth to what PATH holds
 python bench/code_speed.py PATH --lines 100000 1000000
+python bench/code_speed.py PATH --closer            search once all chunks are read closer, minutes later
 
 PATH is a folder of Go source. For each number of lines a folder is filled with so many of its files,
 indexed by a daemon of its own over MCP, and searched. Memory is the daemon's and its worker processes'
@@ -35,6 +36,7 @@ _GENERATED: Final = re.compile(r"^// Code generated .* DO NOT EDIT\.$", re.MULTI
 _CALLS: Final = 200
 _WARM_UP: Final = 10
 _CHANGED: Final = 10
+_LOOK_S: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +55,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the code index.")
     parser.add_argument("path", type=Path)
     parser.add_argument("--lines", type=int, nargs="+", default=[100_000])
+    parser.add_argument("--closer", action="store_true", help="wait until all chunks are read closer")
     chosen = parser.parse_args()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_measure(chosen.path, chosen.lines))
+        runner.run(_measure(chosen.path, chosen.lines, closer=chosen.closer))
 
 
-async def _measure(source: Path, sizes: Sequence[int]) -> None:
+async def _measure(source: Path, sizes: Sequence[int], *, closer: bool) -> None:
     indexed: list[Indexed] = []
     searched: list[tuple[str, ...]] = []
     for lines in sizes:
@@ -70,6 +73,10 @@ async def _measure(source: Path, sizes: Sequence[int]) -> None:
                 client = await Client.connect(daemon.url)
                 one = await _index(client, daemon, project, taken)
                 indexed.append(one)
+                if closer:
+                    await _read_closer(daemon, project)
+                    await client.close()
+                    client = await Client.connect(daemon.url)
                 searched += [
                     (f"{one.chunks}", mode, kind, *(ms(value) for value in (each.p50, each.p95, each.p99)))
                     for mode, kind, each in await _search(client, project)
@@ -120,6 +127,18 @@ async def _index(client: Client, daemon: Server, project: Path, lines: int) -> I
         peak_mb=_PEAKS[daemon.pid],
         size_mb=figures["index_size_mb"],
     )
+
+
+async def _read_closer(daemon: Server, project: Path) -> None:
+    """The daemon reads when nobody asks for anything, so it is seldom asked how far it is."""
+    while True:
+        client = await Client.connect(daemon.url)
+        figures = (await client.call("get_status", path=str(project)))["statistics"]
+        await client.close()
+        if figures["chunks_read_closer"] == figures["total_chunks"]:
+            return
+        print(f"  {figures['chunks_read_closer']} chunks read closer", file=sys.stderr, flush=True)
+        await asyncio.sleep(_LOOK_S)
 
 
 def _edit(project: Path) -> None:
