@@ -4,8 +4,9 @@ python bench/fit_code_ranking.py PATH            print what was fitted
 python bench/fit_code_ranking.py PATH --write    keep it as src/contextd/services/code_weights.json
 
 PATH is a folder with the repositories that `questions/development/` names, each in a folder of that name.
-What is asked are doc sentences, a few words of each, and names of symbols, among everything and among
-functions without tests; and the questions by hand, about the repositories as they are.
+What is asked are doc sentences and a few words of each, among everything and among functions without tests;
+names of symbols, names that are nearly right, and names of fields and the like, which nothing defines; and
+the questions by hand, about the repositories as they are.
 The weights are those under which the answer is likeliest to be first
 (a softmax over the candidates of each question, with a small penalty on large weights); then they are
 scaled so that a score is the share of hits of that score which were the answer.
@@ -30,7 +31,7 @@ from code_questions import Place, Question
 from contextd.adapters import code_static, minilm
 from contextd.domain.code_store import TEST, CodeFilter
 from contextd.services import code_ranking
-from contextd.services.code_ranking import SIGNALS, CodeRanking, Weighed, signals_of
+from contextd.services.code_ranking import SIGNALS, TYPES, CodeRanking, Weighed, signals_of
 from contextd.services.code_search import RERANKED
 from developer_questions import prepare_whole
 from misremembered import misremembered
@@ -60,7 +61,6 @@ _NEARLY: Final = 2.0
 """What names that are nearly right weigh, all together, beside those that only stand somewhere."""
 _MENTIONS: Final = 300
 """Words inside of types that are tried as names; those that nothing defines are kept."""
-_TYPES: Final = ("struct", "class", "interface", "type", "enum", "trait")
 _WRITTEN: Final = re.compile(r"\b(?:[a-z]+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+|[a-z]+_\w+)\b")
 
 
@@ -176,7 +176,7 @@ async def _mentioned(repository: Repository) -> list[Asked]:
     """Names that no symbol has, each with the lines of types on which it stands."""
     chance = random.Random(1)
     places: dict[str, list[Place]] = {}
-    for row, text in await chunks_of(repository, CodeFilter(kinds=_TYPES)):
+    for row, text in await chunks_of(repository, CodeFilter(kinds=TYPES)):
         for at, line in enumerate(text.split("\n"), start=row.start_line):
             for name in _WRITTEN.findall(line):
                 places.setdefault(name, []).append(Place(row.path, name=name, line=at))

@@ -479,9 +479,31 @@ async def test_code_that_an_older_text_model_read_is_read_again_and_ranked_witho
     async with quiet_daemon(older_text) as (house, call):
         assert names(await call("search_code", **ask)) == unread != read
         statistics = (await call("get_status", path=str(shop)))["statistics"]
+        assert statistics["chunks_read_closer"] == 0, "by today's model"
         assert await read_closer(house, project) == statistics["total_chunks"]
+        statistics = (await call("get_status", path=str(shop)))["statistics"]
+        assert statistics["chunks_read_closer"] == statistics["total_chunks"]
         assert names(await call("search_code", **ask)) == read
         assert closer_models(older_text) == {TEXT_MODEL}
+
+
+async def test_code_of_an_older_code_model_is_ranked_by_words_though_the_text_model_has_read_it(
+    data: Path, shop: Path
+) -> None:
+    with models(text=minilm.MODEL):
+        async with quiet_daemon(data) as (house, call):
+            await call("index_codebase", path=str(shop))
+            await call("search_code", path=str(shop), query=MEANT)
+            (project,) = await house.code.store.projects()
+            await read_closer(house, project)
+    assert closer_models(data) == {TEXT_MODEL}
+    async with quiet_daemon(data) as (house, call):
+        found = [
+            (await call("search_code", path=str(shop), query=MEANT, search_mode=mode))["results"]
+            for mode in ("hybrid", "keyword", "vector")
+        ]
+    order = [[(hit["chunk_id"], hit["relevance_score"]) for hit in hits] for hits in found]
+    assert order[0] == order[1] == order[2] != []
 
 
 async def test_what_an_older_text_model_read_is_let_go_when_reading_begins(

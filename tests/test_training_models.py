@@ -174,6 +174,11 @@ def test_a_batch_has_blocks_of_one_repository_and_every_pair_comes_about_once(co
     assert set(corpus.repositories[beside]) == set(corpus.repositories[rows[:10]])
 
 
+def test_a_corpus_that_fills_no_batch_is_refused(corpus: Corpus) -> None:
+    with pytest.raises(ValueError, match="does not fill one batch"):
+        Blocks(corpus, corpus.documents.lengths, [Shape(256, 10_000)], 10)
+
+
 def test_blocks_hold_what_lies_together(corpus: Corpus) -> None:
     near = np.zeros((len(corpus), 2), np.float16)
     near[:, 0] = np.arange(len(corpus)) % 2

@@ -125,6 +125,8 @@ class Blocks:
         self._beside = beside[np.argsort(corpus.repositories[beside], kind="stable")]
         self._repositories = corpus.repositories
         self._sorted = corpus.repositories[self._beside]
+        if not self.batches_in_epoch():
+            raise ValueError("the corpus does not fill one batch: give fewer --pairs, or more repositories")
 
     def batches_in_epoch(self) -> int:
         return sum(sum(map(len, groups)) // shape.pairs for shape, groups in self._groups)

@@ -169,11 +169,12 @@ def packed(pairs: Iterable[Pair], seed: int = 1) -> tuple[Corpus, dict[str, obje
     common = [id for id in order if counts[first[id]] >= _LEAST_COUNT]
     renamed = np.full(len(first), -1)
     renamed[common] = np.arange(len(common))
+    headed = zip(documents, heads, strict=True)
     corpus = Corpus(
         words=[first[id] for id in common],
         queries=_ragged(queries, renamed),
         documents=_ragged(documents, renamed),
-        heads=np.array(heads, np.uint8),
+        heads=np.array([(renamed[ids[:head]] >= 0).sum() for ids, head in headed], np.uint8),
         tails=np.array(tails, np.uint32),
         asked=np.array(asked, np.uint32),
         kinds=np.array([KINDS.index(pair.kind) for pair in kept], np.uint8),

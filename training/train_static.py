@@ -1,6 +1,6 @@
 """Train the static model for code.
 
-PYTHONPATH=src:bench python training/train_static.py CORPUS VOCABULARY PUBLISHED OUT [--epochs 5]
+PYTHONPATH=src:bench python training/train_static.py CORPUS VOCABULARY PUBLISHED OUT [--epochs 8]
 
 PUBLISHED is a folder with all-MiniLM-L6-v2's `model.safetensors` and `vocab.txt`: rows start as what it
 makes of each piece. With --teacher FILE, vectors of the corpus's pairs that `train_minilm.py` wrote, the

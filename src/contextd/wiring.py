@@ -276,7 +276,7 @@ def _code_room(
         reader=reader,
         index=index,
         search=CodeSearch(store, index, reader, embeddings, scrubber, used),
-        statuses=CodeStatuses(store, index, reader),
+        statuses=CodeStatuses(store, index, reader, embeddings),
         symbols=Symbols(store, watching),
         watching=watching,
         closer=CloserReader(store, embeddings, locks, used, clock),

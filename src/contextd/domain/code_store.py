@@ -95,8 +95,8 @@ class Totals:
     symbols: int
     chunks: int
     embeddings: int
-    closer: int
-    """Chunks that the text model has read too."""
+    closer: Mapping[str, int]
+    """Chunks that a text model has read too, by the name under which its vectors are kept."""
     words: int
     """Chunks that the keyword index has."""
     size_bytes: int

@@ -55,7 +55,7 @@ _K: Final = 20
 _LONGEST: Final = 6
 """Chunks of two to the power of this many lines, and longer ones, are the longest there are."""
 _FUNCTIONS: Final = frozenset({"function", "method"})
-_TYPES: Final = frozenset({"struct", "class", "interface", "type", "enum", "trait"})
+TYPES: Final = ("struct", "class", "interface", "type", "enum", "trait")
 _SPREAD: Final = 0.92
 """What each further hit in one file keeps of its relevance."""
 _FREE: Final = 2
@@ -186,7 +186,7 @@ def _add_symbol(
         signals["nameless"] = 1.0
         return
     signals["function"] = 1.0 if symbol.kind in _FUNCTIONS else 0.0
-    signals["type"] = 1.0 if symbol.kind in _TYPES else 0.0
+    signals["type"] = 1.0 if symbol.kind in TYPES else 0.0
     if is_named and symbol.name in query.names:
         signals["definition"] = 1.0
     elif is_named:

@@ -135,6 +135,7 @@ class CodeSearch:
             # all of it does.
             indexed = moved
             order, remembered = await self._order(indexed, query, wanted, ask, caller.tally)
+            stale = await self._changed(indexed, order.ranked, _looks_as_it_was)
             hits = await self._shown(indexed, order.ranked, frozenset(path for _, path in stale))
         caller.tally.cache_hits += remembered
         caller.tally.cache_misses += not remembered
@@ -177,7 +178,7 @@ class CodeSearch:
             found = await self._with_phrases(indexed.project, found, query)
             found = with_names(found, probe.vector, self._reader)
             ranked = self._ranking.rank(query, mode, found, {})
-            if coming is not None:
+            if coming is not None and mode == "hybrid":
                 ranked = await self._read_closer(indexed.project, query, found, ranked, await coming)
         finally:
             if coming is not None:

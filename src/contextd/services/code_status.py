@@ -12,6 +12,7 @@ from contextd.domain.errors import EmbedderUnavailable, NotIndexed
 from contextd.domain.records import Project
 from contextd.services.anchors import blob_id
 from contextd.services.code_index import Choice, CodeIndex, IndexStore
+from contextd.services.embedding import Embeddings
 from contextd.services.indexed_trees import Indexed, indexed_at
 from contextd.services.source_tree import FoundFile, SourceTree
 
@@ -35,6 +36,8 @@ class CodeStatus:
     indexed: Indexed
     totals: Totals
     staleness: Staleness
+    read_closer: int
+    """Chunks that today's text model has read."""
     embeddings_available: bool
     running: bool
 
@@ -44,10 +47,13 @@ class CodeStatus:
 
 
 class CodeStatuses:
-    def __init__(self, store: IndexStore, index: CodeIndex, reader: SourceReader) -> None:
+    def __init__(
+        self, store: IndexStore, index: CodeIndex, reader: SourceReader, text_models: Embeddings
+    ) -> None:
         self._store = store
         self._index = index
         self._reader = reader
+        self._text_models = text_models
 
     @property
     def model(self) -> str:
@@ -69,9 +75,14 @@ class CodeStatuses:
                 sum(each.added for each in stale),
                 sum(each.deleted for each in stale),
             ),
+            read_closer=self._read_closer(totals),
             embeddings_available=await asyncio.to_thread(self._has_model),
             running=self._index.is_running(indexed.project),
         )
+
+    def _read_closer(self, totals: Totals) -> int:
+        today = self._text_models.model()
+        return sum(count for name, count in totals.closer.items() if name.rpartition(":")[0] == today)
 
     async def _staleness(self, project: Project, tree: Tree) -> Staleness:
         walk = await self._index.walk(tree.path, Choice.of(tree))

@@ -93,6 +93,7 @@ class Embeddings:
     async def _embed_some(self, store: Store) -> bool:
         if not await store.unembedded("", 1):
             # Nothing is kept at all: no need to ask an endpoint for its dimension.
+            self.catching_up = False
             return False
         records = await store.unembedded(await self.space(), _CATCH_UP_BATCH)
         self.catching_up = bool(records)

@@ -110,7 +110,7 @@ def _status(status: CodeStatus, model: str) -> IndexStatus:
             last_indexed_at=datetime.fromisoformat(about["indexed_at"]),
             indexing_duration_seconds=about["duration_s"],
             languages=dict(totals.languages),
-            chunks_read_closer=totals.closer,
+            chunks_read_closer=status.read_closer,
         ),
         health=StatusHealth(
             database_accessible=True,

@@ -150,7 +150,7 @@ class SqliteCodeStore:
             view = self._views.of(connection, project.key, trees)
             return code_totals.totals(connection, view, trees, self._recipe)
 
-        return await self._read(project, work, Totals(0, 0, 0, 0, 0, 0, 0, {}))
+        return await self._read(project, work, Totals(0, 0, 0, 0, {}, 0, 0, {}))
 
     async def candidates(self, project: Project, trees: Sequence[Tree], probe: Probe) -> Candidates:
         vectors = self._vectors.setdefault(project.key, CodeVectors(self._recipe))

@@ -20,9 +20,10 @@ def totals(connection: sqlite3.Connection, view: TreeView, trees: Sequence[Tree]
         " AND blob IN (SELECT id FROM blobs WHERE recipe = ?)",
         (recipe,),
     ).fetchone()
-    (closer,) = connection.execute(
-        f"SELECT count(*) FROM closer JOIN chunks ON chunks.id = closer.chunk WHERE chunks.blob IN {mine}"
-    ).fetchone()
+    closer = connection.execute(
+        "SELECT closer.model, count(*) FROM closer JOIN chunks ON chunks.id = closer.chunk"
+        f" WHERE chunks.blob IN {mine} GROUP BY closer.model"
+    )
     (words,) = connection.execute(
         f"SELECT count(*) FROM words WHERE rowid IN (SELECT id FROM chunks WHERE blob IN {mine})"
     ).fetchone()
@@ -39,7 +40,7 @@ def totals(connection: sqlite3.Connection, view: TreeView, trees: Sequence[Tree]
         symbols=counts[0],
         chunks=counts[1],
         embeddings=int(embeddings),
-        closer=int(closer),
+        closer={str(model): int(count) for model, count in closer},
         words=int(words),
         size_bytes=_size(connection),
         languages=dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
