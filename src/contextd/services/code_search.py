@@ -2,20 +2,18 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
 
 from contextd.domain.callers import Caller, Tally
-from contextd.domain.code import Chunk
 from contextd.domain.code_query import CodeQuery, read_query
 from contextd.domain.code_store import (
     Candidates,
     ChunkRow,
     CodeFilter,
     CodeFinder,
-    PatternRow,
     Print,
     Probe,
     Tree,
@@ -23,7 +21,8 @@ from contextd.domain.code_store import (
 from contextd.domain.errors import EmbedderUnavailable, IndexingInProgress, NotIndexed
 from contextd.domain.ports import Scrubber
 from contextd.domain.records import Embedding, Project, Vector
-from contextd.domain.source_text import chunk_text, lines_of
+from contextd.domain.source_text import lines_of
+from contextd.services.code_hits import CodeHit, hits_of
 from contextd.services.code_ranking import CodeRanking, Mode, Ranked
 from contextd.services.indexed_trees import Indexed, indexed_at
 from contextd.services.source_tree import SourceTree
@@ -35,7 +34,6 @@ _PHRASE_DEPTH: Final = 2_000
 RERANKED: Final = 30
 """So many of the best are read closer, with the text model's vectors. More of them find nothing more."""
 _REMEMBERED: Final = 256
-_CONTEXT_LINES: Final = 5
 
 
 class Refresher(Protocol):
@@ -62,18 +60,6 @@ class Ask:
     mode: Mode = "hybrid"
     filter: CodeFilter = field(default_factory=CodeFilter)
     min_relevance: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class CodeHit:
-    row: ChunkRow
-    relevance: float
-    content: str
-    before: str
-    after: str
-    patterns: tuple[PatternRow, ...] = ()
-    stale: bool = False
-    """Whether the file changed since, and could not be read again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +114,7 @@ class CodeSearch:
             order, again = await self._order(indexed, query, wanted, ask, caller.tally)
             remembered = remembered and again
             stale = await self._changed(indexed, order.ranked, _looks_as_it_was)
-        hits = await self._shown(indexed, order.ranked, frozenset(path for _, path in stale))
+        hits = await hits_of(self._store, indexed, order.ranked, frozenset(path for _, path in stale))
         moved = await self._now(indexed)
         if moved.versions != indexed.versions:
             # A run has changed the trees meanwhile, and what was found may have gone away: after an upgrade
@@ -136,7 +122,7 @@ class CodeSearch:
             indexed = moved
             order, remembered = await self._order(indexed, query, wanted, ask, caller.tally)
             stale = await self._changed(indexed, order.ranked, _looks_as_it_was)
-            hits = await self._shown(indexed, order.ranked, frozenset(path for _, path in stale))
+            hits = await hits_of(self._store, indexed, order.ranked, frozenset(path for _, path in stale))
         caller.tally.cache_hits += remembered
         caller.tally.cache_misses += not remembered
         return Found(hits, order.total, remembered, indexed)
@@ -289,21 +275,6 @@ class CodeSearch:
             raise NotIndexed
         return replace(indexed, trees=here)
 
-    async def _shown(
-        self, indexed: Indexed, ranked: Sequence[Ranked], stale: Collection[str]
-    ) -> list[CodeHit]:
-        texts = await self._store.texts(indexed.project, {each.row.blob for each in ranked})
-        lines = {blob: lines_of(text) for blob, text in texts.items()}
-        symbols = [each.row.symbol.id for each in ranked if each.row.symbol is not None]
-        patterns: dict[tuple[int, str], list[PatternRow]] = {}
-        for row in await self._store.patterns(indexed.project, indexed.trees, symbols):
-            patterns.setdefault((row.symbol, row.folder), []).append(row)
-        return [
-            _hit(each, lines[each.row.blob], patterns, each.row.path in stale)
-            for each in ranked
-            if each.row.blob in lines
-        ]
-
 
 def with_names(found: Candidates, vector: Vector | None, reader: QueryReader) -> Candidates:
     """How near the names of the symbols are; not by words alone, nor by an index of an older model."""
@@ -327,26 +298,3 @@ def _looks_as_it_was(then: Print, now: Print | None) -> bool:
 def _has(lines: Sequence[str], row: ChunkRow, phrases: Sequence[str]) -> bool:
     text = "\n".join(lines[row.start_line - 1 : row.end_line])
     return all(phrase in text for phrase in phrases)
-
-
-def _hit(
-    ranked: Ranked,
-    lines: Sequence[str],
-    patterns: Mapping[tuple[int, str], Sequence[PatternRow]],
-    stale: bool,
-) -> CodeHit:
-    row = ranked.row
-    folder = row.path.rpartition("/")[0]
-    signature = row.symbol.signature if row.symbol is not None else ""
-    chunk = Chunk(row.start_line, row.end_line, part=row.part)
-    return CodeHit(
-        row=row,
-        relevance=ranked.relevance,
-        content=chunk_text(chunk, lines, signature),
-        before="\n".join(lines[max(0, row.start_line - 1 - _CONTEXT_LINES) : row.start_line - 1]).strip(
-            "\n"
-        ),
-        after="\n".join(lines[row.end_line : row.end_line + _CONTEXT_LINES]).strip("\n"),
-        patterns=tuple(patterns.get((row.symbol.id, folder), ())) if row.symbol is not None else (),
-        stale=stale,
-    )

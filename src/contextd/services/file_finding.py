@@ -8,7 +8,8 @@ from contextd.domain.callers import Caller
 from contextd.domain.code_store import CodeFinder
 from contextd.domain.errors import BadPath, NotIndexed
 from contextd.domain.records import Hit, Record
-from contextd.services.code_search import Ask, CodeHit, CodeSearch
+from contextd.services.code_hits import CodeHit
+from contextd.services.code_search import Ask, CodeSearch
 from contextd.services.indexed_trees import Indexed, indexed_at
 
 FILE_KIND = "file"

@@ -8,7 +8,8 @@ from pydantic import Field
 from contextd.domain.callers import Caller
 from contextd.domain.code import DddPattern, SymbolKind
 from contextd.domain.code_store import GENERATED, TEST, CodeFilter
-from contextd.services.code_search import Ask, CodeHit, CodeSearch
+from contextd.services.code_hits import CodeHit
+from contextd.services.code_search import Ask, CodeSearch
 from contextd.tools.declaration import Example, Input, Output, optional, tool
 from contextd.tools.fields import PATH_NAMES, PREVIEW, Detail, Glob, Limit, ProjectPath, Score, SearchText
 
