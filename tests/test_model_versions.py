@@ -441,29 +441,41 @@ async def read_closer(house: House, project: Project) -> int:
     return await asyncio.wait_for(house.code.closer.read(project), 60)
 
 
+async def at_the_command_line(data: Path, shop: Path) -> tuple[str, str]:
+    """The hits, and what was told beside them."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "contextd", "search", "--path", str(shop), MEANT),
+        env={**os.environ, "CONTEXTD_DATA_DIR": str(data)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, told = await process.communicate()
+    assert process.returncode == 0
+    hits, _, _how_long = out.decode().rstrip().rpartition("\n")
+    return hits, told.decode()
+
+
 async def test_a_search_at_the_command_line_takes_an_older_index_in_again_once(
     older_code: Path, shop: Path
 ) -> None:
-    async def at_the_command_line() -> tuple[str, str]:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "contextd", "search", "--path", str(shop), MEANT),
-            env={**os.environ, "CONTEXTD_DATA_DIR": str(older_code)},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, told = await process.communicate()
-        assert process.returncode == 0
-        hits, _, _how_long = out.decode().rstrip().rpartition("\n")
-        return hits, told.decode()
-
-    first, told = await at_the_command_line()
+    first, told = await at_the_command_line(older_code, shop)
     assert "another version" in told
-    again, told = await at_the_command_line()
-    assert "another version" not in told
+    again, told = await at_the_command_line(older_code, shop)
+    assert told == ""
     assert again == first
     async with quiet_daemon(older_code) as (_, call):
         statistics = (await call("get_status", path=str(shop)))["statistics"]
         assert statistics["total_embeddings"] == statistics["total_chunks"] > 0
+
+
+async def test_where_that_fails_it_says_why_and_answers_by_words(older_code: Path, shop: Path) -> None:
+    async with quiet_daemon(older_code) as (house, _):
+        (project,) = await house.code.store.projects()
+    async with FileIndexLocks(older_code).hold(project.key, background=False, patience_s=0):
+        hits, told = await at_the_command_line(older_code, shop)
+    assert hits
+    assert "that failed, and words alone are searched: " in told
+    assert code_models(older_code) == {OLDER_CODE}
 
 
 async def test_code_that_an_older_text_model_read_is_read_again_and_ranked_without_it_until_then(

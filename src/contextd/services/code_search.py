@@ -32,7 +32,7 @@ DEPTH: Final = 100
 """Candidates by words, and as many by meaning."""
 _PHRASE_DEPTH: Final = 2_000
 RERANKED: Final = 30
-"""So many of the best are read closer, with the text model's vectors. More of them find nothing more."""
+"""So many of the best are read closer, with the text model's vectors. More find hardly more."""
 _REMEMBERED: Final = 256
 
 

@@ -1,7 +1,6 @@
 """Calls of the code tools from the command line."""
 
 import shlex
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -42,10 +41,8 @@ async def indexed(house: House, tool: str, arguments: dict[str, Any]) -> dict[st
 async def searched(house: House, arguments: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The answer, and which folder of the index was searched. Raises Fault."""
     async with open_house(house, follows=False):
-        with suppress(Fault):
-            # What is wrong with the question, or with the place, the search says itself.
-            await _as_today(house, arguments["path"])
         try:
+            await _as_today(house, arguments["path"])
             answer = await called(house, "search_code", arguments)
         except NotIndexed as fault:
             fault.remedy = f"run: contextd index {shlex.quote(arguments['path'])}"
@@ -57,12 +54,19 @@ async def searched(house: House, arguments: dict[str, Any]) -> tuple[dict[str, A
 async def _as_today(house: House, path: str) -> None:
     """After an upgrade an index is taken in again, once: nobody follows its files after this call.
 
-    Raises Fault: then the index as it is answers by words.
+    Where that fails, the index as it is answers by words.
     """
     code = house.code
-    around = await indexed_at(code.store, path, Caller(transport="cli"))
+    try:
+        around = await indexed_at(code.store, path, Caller(transport="cli"))
+    except Fault:
+        # The search says so itself, once it has looked at what was asked.
+        return
     older = [tree for tree in around.trees if await code.index.is_older(tree, around.project)]
     if older:
         click.echo("the index was made by another version: taking it in again, once", err=True)
-    for tree in older:
-        await code.index.follow(tree, around.project)
+    try:
+        for tree in older:
+            await code.index.follow(tree, around.project)
+    except Fault as fault:
+        click.echo(f"that failed, and words alone are searched: {fault.problem}", err=True)
